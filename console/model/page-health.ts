@@ -41,7 +41,8 @@ export function pageHealthOf(
     .filter(([, { status }]) => !isOld || status === FORBIDDEN)
     .map(([source, each]) => noticeOf(source, each, nowMs));
   if (!isOld) return { banner: undefined, goodAtMs, notices };
-  return { banner: bannerOf(failing, signedOut, goodAtMs, nowMs), goodAtMs, notices };
+  const [alone] = failing.length === 1 && signedOut === undefined ? failing : [];
+  return { banner: bannerOf(failing, signedOut, goodAtMs, nowMs), goodAtMs: alone?.[1].sinceMs ?? goodAtMs, notices };
 }
 
 function bannerOf(

@@ -56,8 +56,6 @@ const GATE_REASONS: Readonly<Record<string, string>> = {
 };
 
 const SHOWN_NAMES = 3;
-/** Ticks run every 5 s. */
-const TICK_LATE_MS = 30_000;
 /** A pod that waits for a moment is no trouble. */
 const PENDING_MS = 10_000;
 /** A heartbeat is late after this many intervals. */
@@ -78,13 +76,17 @@ export function troublesOf(input: SituationInput): readonly Trouble[] {
   return found.sort((one, other) => rank[one.level] - rank[other.level]);
 }
 
-/** The sentence without any trouble. `lastTroubleMs`: end of the last one; undefined: none in the records. */
-export function quietText(nodes: number, lastTroubleMs: number | undefined, nowMs: number): string {
-  const all =
-    nodes === 0 ? 'No machine has joined yet.' : nodes === 1 ? 'The node is Ready.' : `All ${nodes} nodes are Ready.`;
-  const last =
-    lastTroubleMs === undefined ? 'No trouble is recorded.' : `Last trouble ${formatAge(nowMs - lastTroubleMs)} ago.`;
-  return nodes === 0 ? all : `${all} ${last}`;
+/**
+ * The sentence without any trouble. `lastTroubleMs`: end of the last disruption of a zone, or of the last closed gate;
+ * undefined: none in the records; 'unknown': they are not read.
+ */
+export function quietText(nodes: number, lastTroubleMs: number | undefined | 'unknown', nowMs: number): string {
+  if (nodes === 0) return 'No machine has joined yet.';
+  const all = nodes === 1 ? 'The node is Ready.' : `All ${nodes} nodes are Ready.`;
+  if (lastTroubleMs === 'unknown') return all;
+  return lastTroubleMs === undefined
+    ? `${all} No disruption is recorded.`
+    : `${all} Last disruption ${formatAge(nowMs - lastTroubleMs)} ago.`;
 }
 
 const STATE_RANK: Readonly<Record<string, number>> = { FullDisruption: 0, PartialDisruption: 1 };
@@ -105,36 +107,22 @@ export function worstFirst(one: ZoneSummary, other: ZoneSummary): number {
 const zoneName = (zone: string): string => (zone === '' ? 'Nodes without a zone' : `Zone ${zone}`);
 const isGateClosed = ({ status }: SituationInput): boolean => status?.gate?.state === 'Closed';
 
+/** The API closes the gate where ticks are missing, whatever the last tick stored. */
 function gateTroubles({ status, nowMs }: SituationInput): readonly Trouble[] {
-  const lastMs = parseTimeMs(status?.lastTickTime);
-  const common = { href: '#/decisions', zones: [''] };
-  if (status?.gate?.state === 'Closed') {
-    const sinceMs = parseTimeMs(status.gate.since);
-    const since = sinceMs === undefined ? '' : ` for ${formatAge(nowMs - sinceMs)}`;
-    const opens = status.gate.reasons?.includes('failingPath') ? 'our own heartbeats arrive' : 'the ticks run';
-    const reasons = (status.gate.reasons ?? []).map((reason) => GATE_REASONS[reason] ?? reason).join(', ');
-    return [
-      {
-        ...common,
-        key: 'gate',
-        level: 'bad',
-        subject: 'Safety gate',
-        text: `closed${since}: ${reasons}. No node is newly marked, tainted or evicted.`,
-        next: [
-          { atMs: undefined, text: `The gate opens when ${opens} again. Every node then has a full grace period.` },
-        ],
-      },
-    ];
-  }
-  if (lastMs === undefined || nowMs - lastMs <= TICK_LATE_MS) return [];
+  if (status?.gate?.state !== 'Closed') return [];
+  const sinceMs = parseTimeMs(status.gate.since);
+  const since = sinceMs === undefined ? '' : ` for ${formatAge(nowMs - sinceMs)}`;
+  const opens = status.gate.reasons?.includes('failingPath') ? 'our own heartbeats arrive' : 'the ticks run';
+  const reasons = (status.gate.reasons ?? []).map((reason) => GATE_REASONS[reason] ?? reason).join(', ');
   return [
     {
-      ...common,
-      key: 'ticks',
+      key: 'gate',
       level: 'bad',
-      subject: 'Controller',
-      text: `no tick for ${formatAge(nowMs - lastMs)}. No node is evaluated, and nothing is decided.`,
-      next: [{ atMs: undefined, text: 'The safety gate closes when ticks stay missing.' }],
+      subject: 'Safety gate',
+      href: '#/decisions',
+      text: `closed${since}: ${reasons}. No node is newly marked, tainted or evicted.`,
+      next: [{ atMs: undefined, text: `The gate opens when ${opens} again. Every node then has a full grace period.` }],
+      zones: [''],
     },
   ];
 }

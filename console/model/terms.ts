@@ -3,7 +3,7 @@ export const TERMS = {
   gate:
     'The safety gate closes when our own test heartbeats fail or ticks are missing: the fault is then likely ours. ' +
     'While it is closed, no node is newly marked and no pod is evicted.',
-  tick: 'One pass of node-monitor, every 5 seconds: it evaluates every node and every zone.',
+  tick: 'One pass of node-monitor, every 5 seconds unless the policy says otherwise: it evaluates every node and every zone.',
   'own heartbeats': 'Test heartbeats that the controller sends to itself the way nodes send theirs.',
   'total disruption':
     'Every zone is in full disruption. A fault of the controller is more likely than one of all machines, so all ' +

@@ -1,4 +1,4 @@
-/** Which cluster this is, how current the page is, and on other views the worst trouble in one line. */
+/** Which cluster this is, and how current the page is. */
 import { h, type JSX } from 'preact';
 import { parseTimeMs } from '../../shared/kubernetes/time.ts';
 import { type PageHealth, skewText } from '../model/page-health.ts';

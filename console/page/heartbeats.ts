@@ -1,5 +1,5 @@
 /** When each node last sent a heartbeat, from the Leases. Read while a view shows it. */
-import { useMemo } from 'preact/hooks';
+import { useMemo, useRef } from 'preact/hooks';
 import type { KubeLease } from '../../shared/kinds/types.ts';
 import { parseTimeMs } from '../../shared/kubernetes/time.ts';
 import { clusterClock } from './clock.ts';
@@ -13,7 +13,7 @@ const PAGE_NODES = 500;
 const PAGES_MAX = 40;
 
 export interface Heartbeats {
-  /** By the name of the node. Epoch milliseconds. */
+  /** By the name of the node, by the clock of the cluster. Epoch milliseconds. */
   readonly renewedAtMs: (node: string) => number | undefined;
   /** When the Leases were read: a heartbeat since then is not known. Epoch milliseconds. */
   readonly readAtMs: number | undefined;
@@ -24,30 +24,51 @@ export interface Heartbeats {
 /** `nodes`: their number. At most 500 Leases are read per 5 s, so those of 5,000 nodes once per 50 s. */
 export function useHeartbeats(nodes: number): Heartbeats {
   const periodMs = Math.max(PERIOD_MS_MIN, PAGE_MS * Math.ceil(nodes / PAGE_NODES));
-  const { value, failure } = usePoll('leases', periodMs, read);
+  const last = useRef<Leases>(undefined);
+  const { value, failure } = usePoll('leases', periodMs, async () => {
+    last.current = await read(last.current);
+    return last.current;
+  });
   return useMemo(
-    () => ({ renewedAtMs: (node: string) => value?.renewed.get(node), readAtMs: value?.readAtMs, failure }),
+    () => ({ renewedAtMs: (node: string) => value?.renewed.get(node)?.atMs, readAtMs: value?.readAtMs, failure }),
     [value, failure],
   );
 }
 
+interface Renewed {
+  /** As the machine wrote it. */
+  readonly time: string;
+  readonly atMs: number;
+}
+
 interface Leases {
-  readonly renewed: ReadonlyMap<string, number>;
+  readonly renewed: ReadonlyMap<string, Renewed>;
   readonly readAtMs: number;
 }
 
-async function read(): Promise<Leases> {
-  const readAtMs = clusterClock.nowMs();
-  const found = new Map<string, number>();
+/**
+ * The controllers do not evaluate the time that a machine writes: its clock may be wrong. A time that differs from the
+ * one of the last read was written between these reads.
+ */
+async function read(last: Leases | undefined): Promise<Leases> {
+  let readAtMs = clusterClock.nowMs();
+  const found = new Map<string, Renewed>();
   await readPages<KubeLease>(
     LEASES,
     {},
     {
       pagesMax: PAGES_MAX,
       onPage(items) {
+        // The first answer has compared the clocks.
+        if (found.size === 0) readAtMs = clusterClock.nowMs();
         for (const { metadata, spec } of items) {
-          const renewedMs = parseTimeMs(spec?.renewTime);
-          if (renewedMs !== undefined && metadata.name !== undefined) found.set(metadata.name, renewedMs);
+          const { renewTime: time = '' } = spec ?? {};
+          const writtenMs = parseTimeMs(time);
+          if (writtenMs === undefined || metadata.name === undefined) continue;
+          const known = last?.renewed.get(metadata.name);
+          const sinceMs = known === undefined ? Number.NEGATIVE_INFINITY : last!.readAtMs;
+          const atMs = known?.time === time ? known.atMs : Math.max(sinceMs, Math.min(writtenMs, readAtMs));
+          found.set(metadata.name, { time, atMs });
         }
       },
     },

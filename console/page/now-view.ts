@@ -54,11 +54,7 @@ export function NowView({ view, isOld }: NowProps): JSX.Element {
     DECISIONS_MS,
     () => readClusterDecisions(names, clusterClock.nowMs() - RECORDS_MS),
     // A new state has a new decision.
-    JSON.stringify([
-      zones.map(({ state, queued, taintedInHour }) => [state, queued, taintedInHour]),
-      view.status?.gate,
-      view.status?.totalDisruption,
-    ]),
+    JSON.stringify([zones.map(({ state }) => state), view.status?.gate, view.status?.totalDisruption]),
   );
   const troubles = troublesOf({
     nodes: [...view.nodes.values()],
@@ -81,7 +77,11 @@ export function NowView({ view, isOld }: NowProps): JSX.Element {
   const [worst, ...others] = troubles;
   useEffect(() => {
     const failing = troubles.filter(({ level }) => level === 'bad').length;
-    document.title = `${failing > 0 ? `✕ ${failing} · ` : ''}${view.cluster} – Nodekeeper`;
+    const title = `${view.cluster} – Nodekeeper`;
+    document.title = failing > 0 ? `✕ ${failing} · ${title}` : title;
+    return () => {
+      document.title = title;
+    };
   });
   return h(
     'section',
@@ -192,10 +192,7 @@ interface QuietProps {
 
 function Quiet({ view: { isListed, nodes }, lastMs, isOld, nowMs }: QuietProps): JSX.Element {
   if (!isListed) return h('div', { class: 'situation' }, h('p', { class: 'headline' }, 'The nodes are being read…'));
-  const text =
-    lastMs === 'unknown'
-      ? `${quietText(nodes.size, undefined, nowMs).split('. ')[0]}.`
-      : quietText(nodes.size, lastMs, nowMs);
+  const text = quietText(nodes.size, lastMs, nowMs);
   return h(
     'div',
     { class: `situation ${nodes.size === 0 ? '' : 'is-good'}` },

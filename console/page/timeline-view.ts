@@ -250,7 +250,7 @@ function Axis({ span, at }: { readonly span: TimelineSpan; readonly at: (ms: num
   const text = (ms: number): string =>
     tickMs >= DAY_MS
       ? new Date(ms).toLocaleDateString(undefined, { day: 'numeric', month: 'short' })
-      : new Date(ms).toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit', hour12: false });
+      : new Date(ms).toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
   return h(
     'div',
     { class: 'row axis', 'aria-hidden': 'true' },

@@ -2,10 +2,13 @@
  * Evicts the pods of a node, as `kubectl drain --ignore-daemonsets` does: a pod that no controller replaces, or that
  * has data on the node, stays. A PodDisruptionBudget may refuse.
  */
+import { MIRROR_POD_ANNOTATION } from '../../shared/access/node-restriction.ts';
 import type { KubePod } from '../../shared/kinds/types.ts';
 import { recordOf, textOf } from '../../shared/kubernetes/normal-form.ts';
 import type { Upstream, UpstreamAnswer } from './upstream.ts';
 
+/** The page waits 30 s for an answer. Milliseconds. */
+const DRAIN_MS_MAX = 20_000;
 /** A node runs at most 110 pods by default. */
 const PODS_MAX = 500;
 
@@ -32,12 +35,19 @@ export async function evictPods(
   if (listed.status !== 200) return listed;
   const { items = [], metadata } = JSON.parse(listed.text) as PodPage;
   const drained: Drained = { evicted: 0, refused: [] };
+  const untilMs = performance.now() + DRAIN_MS_MAX;
+  let later = 0;
   for (const pod of items.filter(isDrained)) {
+    if (performance.now() > untilMs) {
+      later += 1;
+      continue;
+    }
     const { namespace = '', name = '' } = pod.metadata;
     const why = whyItStays(pod) ?? (await evict(upstream, { namespace, name }, { isDryRun, signal }));
     if (why === undefined) drained.evicted += 1;
     else drained.refused.push(`${namespace}/${name}: ${why}`);
   }
+  if (later > 0) drained.refused.push(`${later} pods for lack of time: drain the node again`);
   if (metadata?.continue) drained.refused.push(`pods beyond the first ${PODS_MAX}: drain the node again`);
   return { ...listed, contentType: 'application/json', text: JSON.stringify(drained) };
 }
@@ -62,7 +72,7 @@ const ownerOf = ({ metadata }: KubePod) => metadata.ownerReferences?.find(({ con
 /** Pods of DaemonSets, static pods, and pods that are finished or being deleted, are left alone. */
 const isDrained = (pod: KubePod): boolean =>
   ownerOf(pod)?.kind !== 'DaemonSet' &&
-  pod.metadata.annotations?.['kubernetes.io/config.mirror'] === undefined &&
+  pod.metadata.annotations?.[MIRROR_POD_ANNOTATION] === undefined &&
   pod.metadata.deletionTimestamp === undefined &&
   pod.status?.phase !== 'Succeeded' &&
   pod.status?.phase !== 'Failed';
