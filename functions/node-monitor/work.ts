@@ -216,11 +216,6 @@ async function applyTick(
   }
   const zones = zoneTransitions(decided.outcome.decisions, decided.before.gate.lastTickAtMs);
   await publishEvents(dependencies, zones, nowMs);
-  const events = clusterEvents(decided.outcome.decisions, zones, decided.before.gate.lastTickAtMs);
-  if (events.length > 0) {
-    await recordEvents(dependencies, events, nowMs).catch((fault: unknown) => faults.push(fault));
-  }
-
   const applied = await applyDecisions(dependencies, decided.outcome.decisions, nodes, {
     nowMs,
     budget: budget(APPLY_SHARE_MIN),
@@ -234,6 +229,11 @@ async function applyTick(
   // transition that could not be reported leaves the tick unfinished: the next one reports it.
   if (reportFaults.length === 0) await fleet.finish(nowMs, applied.sentAfter);
   faults.push(...applied.faults);
+  // No mark waits for them.
+  const events = clusterEvents(decided.outcome.decisions, zones, decided.before.gate.lastTickAtMs);
+  if (events.length > 0) {
+    await recordEvents(dependencies, events, nowMs).catch((fault: unknown) => faults.push(fault));
+  }
   faults.push(...(await endKeptPromises(dependencies, { nowMs, nodes, decided, budget: budget() })));
   const { marked, left, sent, awaited } = applied;
   return { kind: 'ran', decisions: decided.outcome.decisions.length, marked, left, sent, awaited };

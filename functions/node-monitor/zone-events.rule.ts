@@ -26,7 +26,10 @@ export function zoneTransitions(
   });
 }
 
-/** The same zones, and total disruption, as Events on the ClusterStatus. Each is recorded once, as above. */
+/**
+ * The same zones, and total disruption, as Events on the ClusterStatus. Each is recorded at most once: the events of a
+ * tick that is killed, or that cannot write them, are lost. The decisions have them.
+ */
 export function clusterEvents(
   decisions: readonly MonitorDecision[],
   zones: readonly ClusterEvent[],

@@ -112,7 +112,7 @@ async function handleChanges(
   dependencies: WorkloadDependencies,
   records: readonly ItemChangeRecord[],
 ): Promise<ChangesOutcome> {
-  const [fresh, known] = [readingNamespaces(dependencies), remembering(readingNamespaces(dependencies))];
+  const [known, again] = [remembering(dependencies), remembering(dependencies)];
   const works = requiredWorks(records.flatMap(objectRecord)).map(({ of, work }): BatchWork => {
     let read = known;
     return {
@@ -120,8 +120,8 @@ async function handleChanges(
       work,
       async run() {
         const first = read;
-        // A repetition may be one because of what was known.
-        read = fresh;
+        // A repetition may be one because of what was known. It begins after all first runs.
+        read = again;
         await perform(dependencies, work, first);
       },
     };
@@ -147,10 +147,11 @@ const readingNamespaces =
 
 /**
  * For the adoptions of one batch: a thousand new pods without an owner read the ReplicaSets of their namespace once.
- * What is read in a batch was read after all its records were written, so each adoption finds what it would find alone.
- * Each write of an adoption is conditional on what was read.
+ * What is read in a batch was read after all its records were written, so it has all that they are about. Each write
+ * of an adoption is conditional on what was read: an orphan that changed since is adopted by the repetition.
  */
-function remembering(read: ReadNamespace): ReadNamespace {
+function remembering(dependencies: WorkloadDependencies): ReadNamespace {
+  const read = readingNamespaces(dependencies);
   const known = new Map<string, Promise<readonly KubeObject[]>>();
   return (resource, namespace) => {
     const key = `${resource}/${namespace}`;
@@ -382,6 +383,9 @@ async function adopt(
     const owners = await read(resource, ref.namespace);
     const adopter = owners.find((owner) => selects(resource, owner, orphan));
     if (adopter === undefined) continue;
+    // The adoption of another one may have adopted this one too.
+    const current = await dependencies.objects.get(ref);
+    if (current === undefined || controllerOf(current) !== undefined) return;
     // With all that it may adopt: one that counts a part of its pods would create the others anew.
     const adopterRef = refOfObject(resource, adopter);
     return sync(dependencies, adopterRef, { orphans: await orphansFor(dependencies, adopterRef, read) });

@@ -12,7 +12,7 @@ import type { Fence } from '../../shared/store/move-rows.ts';
 import { operateOn } from '../operations/commands.ts';
 import { syncDirectory, syncFile } from '../store/open-database.ts';
 import { openSqliteStore, StoreOpenError } from '../store/sqlite-store.ts';
-import { lockStore, type StoreLock } from '../store/store-lock.ts';
+import { lockStore, moveLockOf, type StoreLock } from '../store/store-lock.ts';
 import type { StackName } from '../tables/deployed-tables.ts';
 import { stackIn } from '../tables/stack-options.ts';
 import { TABLES } from './copy-rows.ts';
@@ -309,7 +309,7 @@ function fileSource({ database }: Place): Source {
 
 function lockCommand(database: string): StoreLock {
   try {
-    return lockStore(`${database}.move`);
+    return lockStore(moveLockOf(database));
   } catch (cause) {
     if (!(cause instanceof StoreOpenError && cause.code === 'in-use')) throw cause;
     const process = cause.pid === undefined ? 'another process' : `process ${cause.pid}`;

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../shared/clock.ts';
 import { openSqliteStore } from '../store/sqlite-store.ts';
+import { lockStore, moveLockOf } from '../store/store-lock.ts';
 import { operationCommand } from './commands.ts';
 
 /** A data directory, and a backup from before the move of its cluster. */
@@ -47,4 +48,12 @@ it('a damaged database is restored', async () => {
   const restored = await restore();
   expect(restored.text).toContain('; the one before is ');
   expect(restored.code).toBe(0);
+});
+
+it('a restore waits for no move: it is refused while one runs', async () => {
+  const { database, restore } = await directoryWithBackup();
+  const moving = lockStore(moveLockOf(database));
+  expect(await restore()).toMatchObject({ code: 1, text: expect.stringContaining('.move is in use by process') });
+  moving.release();
+  expect(await restore()).toMatchObject({ code: 0 });
 });

@@ -11,7 +11,7 @@ import { StartError } from '../../shared/host/start-error.ts';
 import { DEFAULT_DATA_DIRECTORY } from '../options.ts';
 import { syncDirectory, syncFile } from '../store/open-database.ts';
 import { openSqliteStore, type RowCounts, StoreOpenError } from '../store/sqlite-store.ts';
-import { lockStore } from '../store/store-lock.ts';
+import { lockStore, moveLockOf } from '../store/store-lock.ts';
 import { OPERATIONS_SOCKET, type Operation, type OperationReply, operate, sendOperation } from './operations.ts';
 
 const OPERATIONS_USAGE = [
@@ -98,7 +98,17 @@ async function restore(words: readonly string[], database: string, io: Operation
   if (!existsSync(dirname(database))) {
     throw new StartError(`${dirname(database)} does not exist: --data names the directory of the cluster`);
   }
-  await requireNotMoved(database);
+  // As a move: none sets a fence between the look at it and the end.
+  const moving = lockStore(moveLockOf(database));
+  try {
+    await requireNotMoved(database);
+    await replaceBy(file, database, io);
+  } finally {
+    moving.release();
+  }
+}
+
+async function replaceBy(file: string, database: string, io: OperationIo): Promise<void> {
   const lock = lockStore(database);
   const copy = `${database}.restored`;
   try {

@@ -15,6 +15,9 @@ export interface StoreLock {
   release(): void;
 }
 
+/** What is locked by a command that moves a database, or puts another one in its place, also while it is served. */
+export const moveLockOf = (database: string): string => `${database}.move`;
+
 /** @throws StoreOpenError `in-use`, `unreadable` */
 export function lockStore(file: string): StoreLock {
   const pidFile = `${file}.pid`;

@@ -245,7 +245,7 @@ function refuseMisplaced(descriptor: ResourceDescriptor, target: ResourceTarget,
     const addressed = target.name === '' ? verb !== 'update' && verb !== 'patch' : verb !== 'create';
     if (!addressed) throw status.methodNotAllowedHere();
     if (descriptor.verbs.includes(verb)) return;
-    const why = writeRefusal(descriptor);
+    const why = writeRefusal(descriptor, verb);
     throw why === undefined ? status.methodNotAllowedHere() : status.notServed(why);
   }
   const subresource = descriptor.subresources.find((each) => each.name === target.subresource);

@@ -193,8 +193,9 @@ export function creationWarning(resource: ResourceName & { readonly kind: string
   return warning !== undefined && effect === 'unenforced' ? `the ${resource.kind} is stored: ${warning}` : warning;
 }
 
-/** Why no object of this kind is written; undefined: it may be. */
-export function writeRefusal(resource: ResourceName): string | undefined {
+/** Why no object of this kind is written; undefined: it may be, or the verb writes none. */
+export function writeRefusal(resource: ResourceName, verb: string): string | undefined {
+  if (verb === 'watch') return undefined;
   const { effect, what } = effectOf(resource) ?? {};
   return effect === 'empty' ? `${qualifiedResource(resource)} can be listed here, not written: ${what}` : undefined;
 }

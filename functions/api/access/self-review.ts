@@ -113,7 +113,7 @@ function notServedReason(resource: status.ResourceName, subresource: string, ver
   const known = resources.find((each) => each.group === resource.group && each.resource === resource.resource);
   if (known === undefined || subresource !== '') return undefined;
   const isServed = !ALL_VERBS.some((each) => each === verb) || known.verbs.some((each) => each === verb);
-  return isServed ? undefined : (writeRefusal(known) ?? status.methodNotAllowed(known, verb).message);
+  return isServed ? undefined : (writeRefusal(known, verb) ?? status.methodNotAllowed(known, verb).message);
 }
 
 /** @throws StatusError 400 without a namespace */
