@@ -53,7 +53,9 @@ export async function bootstrapTokenCommand(
         const token = await createToken(values, nowMs, request);
         // Alone on its line, for scripts. It is stored nowhere.
         print(token);
-        note?.(`To join another machine, with agent/dist on it: ${installLine({ access: access(), token })}`);
+        // Without the token: standard error of a script is often a log.
+        const line = installLine({ access: access(), token: 'TOKEN' });
+        note?.(`To join another machine, with agent/dist on it and the token in place of TOKEN: ${line}`);
       }
       return;
     case 'list':

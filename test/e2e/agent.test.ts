@@ -320,9 +320,9 @@ failSwapOn: false
         /^dist\/install\.sh --endpoint https:\/\/192\.0\.2\.7:6443 --ca-hash sha256:[0-9a-f]{64} --bootstrap-token \w+\.\S+\n$/,
       );
       expect(stderr).toContain('# valid 50 times, for 1 h');
-      expect((await cli('bootstrap-token', 'create')).stderr).toMatch(
-        /^To join another machine, .*: dist\/install\.sh --endpoint/,
-      );
+      const created = await cli('bootstrap-token', 'create');
+      expect(created.stderr).toMatch(/^To join another machine, .*: dist\/install\.sh --endpoint .* TOKEN$/m);
+      expect(created.stderr).not.toContain(created.stdout.trim());
     });
   });
 });
