@@ -103,14 +103,16 @@ async function runAgent(args: readonly string[]): Promise<number> {
   }
 }
 
-/** systemd starts the agent again, and shows its log. */
-const isService = (): boolean => process.env['JOURNAL_STREAM'] !== undefined;
+/** systemd shows the log. */
+const hasJournal = (): boolean => process.env['JOURNAL_STREAM'] !== undefined;
+/** systemd, or Windows, starts the agent again. */
+const isService = (): boolean => hasJournal() || process.env['NODEKEEPER_LOG_FILE'] !== undefined;
 
 function openLog() {
   return jsonLog({
     write: writeLog,
     nowMs: Date.now,
-    priorities: isService(),
+    priorities: hasJournal(),
     debug: process.env['NODEKEEPER_DEBUG'] === '1',
   });
 }

@@ -230,6 +230,9 @@ describe.skipIf(missing !== undefined)(`the agent on Windows (skipped: ${missing
     const one = await wine.call('startJob', { memoryBytes: 2 ** 30, processesMax: 10 }, windowsPath(output), words);
     await until(async () => (await wine.call('jobState', one)).exitCode === 7, SOON);
     expect(readFileSync(output, 'utf8')).toBe('a "b" ü c "d\\" e\\ C:\\\n');
+    // The code of a process that runs is 259 for Windows.
+    const odd = await wine.call('startJob', {}, windowsPath(output), ['cmd', '/c', 'exit 259']);
+    await until(async () => (await wine.call('jobState', odd)).exitCode === 259, SOON);
 
     const ping = 'ping -n 300 127.0.0.1 >nul';
     const many = await wine.call('startJob', {}, windowsPath(output), ['cmd', '/c', ping]);

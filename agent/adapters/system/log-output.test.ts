@@ -1,4 +1,13 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -19,6 +28,15 @@ it('appends to the file of the previous agent, and keeps one earlier file', () =
   logOutput(file)('two\n');
   expect(readFileSync(file, 'utf8')).toBe('two\n');
   expect(statSync(`${file}.1`).size).toBe(11 * 1024 * 1024);
+});
+
+it('goes on with its file while it cannot be renamed', () => {
+  const file = join(folder, 'agent.log');
+  writeFileSync(file, '');
+  truncateSync(file, 11 * 1024 * 1024);
+  mkdirSync(`${file}.1`);
+  logOutput(file)('one\n');
+  expect(statSync(file).size).toBe(11 * 1024 * 1024 + 4);
 });
 
 it('drops lines that cannot be written', () => {

@@ -12,11 +12,15 @@ export function logOutput(file: string | undefined): (line: string) => void {
   }
   let bytes = sizeOf(file);
   return (line) => {
-    try {
-      if (bytes > FILE_BYTES_MAX) {
+    if (bytes > FILE_BYTES_MAX) {
+      try {
         renameSync(file, `${file}.1`);
-        bytes = 0;
+      } catch {
+        // Another program has the file open. It is renamed after another 10 MiB.
       }
+      bytes = 0;
+    }
+    try {
       appendFileSync(file, line);
       bytes += Buffer.byteLength(line);
     } catch {

@@ -45,7 +45,7 @@ const OPEN_ALWAYS = 4;
 const OPEN_EXISTING = 3;
 const INVALID_HANDLE = 0xffff_ffff_ffff_ffffn;
 const PROCESS_ASSIGN = 0x101;
-const STILL_ACTIVE = 259;
+const WAIT_TIMEOUT = 258;
 const KILLED = 137;
 const CTRL_BREAK = 1;
 
@@ -68,6 +68,8 @@ interface ProcessCalls {
     information: Buffer,
   ) => boolean;
   readonly resume: (thread: Pointer) => number;
+  readonly wait: (handle: Pointer, milliseconds: number) => number;
+  readonly endProcess: (process: Pointer, exitCode: number) => boolean;
   readonly exitCode: (process: Pointer, code: Buffer) => boolean;
   readonly open: (access: number, inherit: number, pid: number) => Pointer | null;
   readonly openFile: (
@@ -100,6 +102,8 @@ function calls(): ProcessCalls {
     ),
     resume: kernel32.func('uint32 __stdcall ResumeThread(void *t)'),
     exitCode: kernel32.func('bool __stdcall GetExitCodeProcess(void *p, void *c)'),
+    wait: kernel32.func('uint32 __stdcall WaitForSingleObject(void *h, uint32 m)'),
+    endProcess: kernel32.func('bool __stdcall TerminateProcess(void *p, uint32 c)'),
     open: kernel32.func('void *__stdcall OpenProcess(uint32 a, int32 i, uint32 p)'),
     openFile: kernel32.func(
       'void *__stdcall CreateFileW(void *p, uint32 a, uint32 s, void *y, uint32 c, uint32 t, void *m)',
@@ -214,6 +218,8 @@ export class Job {
       calls().resume(thread);
       return new JobProcess(handle, information.readUInt32LE(PID_AT));
     } catch (error) {
+      // Outside of its job nothing else would end it.
+      calls().endProcess(handle, KILLED);
       calls().close(handle);
       throw error;
     } finally {
@@ -266,13 +272,13 @@ export class JobProcess {
   /** Undefined while it runs. */
   exitCode(): number | undefined {
     if (this.#exitCode !== undefined) return this.#exitCode;
+    // Not by the exit code of a process that runs, 259: a program may end with it.
+    if (calls().wait(this.#handle, 0) === WAIT_TIMEOUT) return undefined;
     const code = Buffer.alloc(4);
     required('GetExitCodeProcess', calls().exitCode(this.#handle, code));
-    const value = code.readInt32LE();
-    if (value === STILL_ACTIVE) return undefined;
-    this.#exitCode = value;
+    this.#exitCode = code.readInt32LE();
     calls().close(this.#handle);
-    return value;
+    return this.#exitCode;
   }
 
   /**

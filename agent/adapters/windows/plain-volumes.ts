@@ -3,6 +3,7 @@
  * itself. A link to a file needs a right that the agent may not have.
  */
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { dirname, join, normalize, relative } from 'node:path';
 import type { PodVolumes, VolumeFile } from '../../ports/pod-volumes.ts';
 import { podVolumes } from '../volumes/pod-volumes.ts';
@@ -24,7 +25,8 @@ export function plainVolumes(rootDirectory: string): PodVolumes {
       return `${dev}:${ino}`;
     },
     async remove(podUid) {
-      rmSync(join(root, podUid), { recursive: true, force: true });
+      // A pod may have written a million files: no heartbeat waits for them.
+      await rm(join(root, podUid), { recursive: true, force: true });
     },
   };
 }

@@ -101,8 +101,10 @@ const handler = koffi.register((control: number): number => {
   const isPreshutdown = control === CONTROL_PRESHUTDOWN || control === preshutdownControl;
   if (!isPreshutdown && control !== CONTROL_STOP) return NOT_IMPLEMENTED;
   if (state === STATE_RUNNING) {
-    beginStop(isPreshutdown ? limitMs : STOP_LIMIT_MS);
-    send({ kind: isPreshutdown ? 'preshutdown' : 'stop' });
+    // Without a graceful shutdown the end of the machine is a stop like others.
+    const isGraceful = isPreshutdown && limitMs > 0;
+    beginStop(isGraceful ? limitMs : STOP_LIMIT_MS);
+    send({ kind: isGraceful ? 'preshutdown' : 'stop' });
   }
   return NO_ERROR;
 }, handlerType);
