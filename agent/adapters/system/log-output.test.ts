@@ -30,7 +30,7 @@ it('appends to the file of the previous agent, and keeps one earlier file', () =
   expect(statSync(`${file}.1`).size).toBe(11 * 1024 * 1024);
 });
 
-it('goes on with its file while it cannot be renamed', () => {
+it('writes to its file while it cannot be renamed', () => {
   const file = join(folder, 'agent.log');
   writeFileSync(file, '');
   truncateSync(file, 11 * 1024 * 1024);
