@@ -14,6 +14,7 @@ import type { KubeNode, Taint } from '../../shared/kinds/types.ts';
 import { rfc3339 } from '../../shared/kubernetes/rfc3339.ts';
 import { parseTimeMs } from '../../shared/kubernetes/time.ts';
 import { type Amounts, amountOf } from '../../shared/scheduling/requests.rule.ts';
+import { compareTexts } from './rows.ts';
 
 export type NodeState = 'Ready' | 'NotReady' | 'Unknown';
 
@@ -139,7 +140,5 @@ function plannedText({ untilMs, reason }: PlannedSilence): string {
   return `planned silence${until}${reason === '' ? '' : ` (${reason})`}`;
 }
 
-const numeric = new Intl.Collator('en', { numeric: true });
-
 /** In the order of their names, numbers by value: edge-a-2 before edge-a-10. */
-export const byName = (one: NodeCell, other: NodeCell): number => numeric.compare(one.name, other.name);
+export const byName = (one: NodeCell, other: NodeCell): number => compareTexts(one.name, other.name);

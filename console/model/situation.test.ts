@@ -74,6 +74,7 @@ function situation(
     podsOf: () => [],
     oldestPending: undefined,
     deployments: [],
+    disruptionEndedMs: undefined,
     nowMs: NOW_MS,
     ...rest,
   });
@@ -148,6 +149,17 @@ describe('the situation', () => {
     const cells = [cell('n1', { ready: 'Unknown', ago: 900, taintedAgo: 900 })];
     const opened = status({ gate: { state: 'Open', reasons: [], since: secondsAgo(15) } });
     expect(situation(cells, { podsOf: () => [pod()], status: opened })[0]?.[1]).toBe('in 25 s: 1 pod is evicted');
+  });
+
+  it('waits a grace period after total disruption ended', () => {
+    const cells = [cell('n1', { ready: 'Unknown', ago: 900, taintedAgo: 900 }), cell('n2')];
+    const opened = status({ gate: { state: 'Open', reasons: [], since: secondsAgo(600) } });
+    const [first] = situation(cells, {
+      podsOf: () => [pod()],
+      status: opened,
+      disruptionEndedMs: NOW_MS - 10_000,
+    });
+    expect(first?.[1]).toBe('in 30 s: 1 pod is evicted');
   });
 
   it('has the worst first: gate, disruption, the worst zone, then the others', () => {

@@ -47,6 +47,8 @@ export interface SituationInput {
   readonly podsOf: (node: string) => readonly EvictablePod[] | undefined;
   readonly oldestPending: PodSummary | undefined;
   readonly deployments: readonly DeploymentSummary[];
+  /** End of the last total disruption; undefined: none is recorded. Epoch milliseconds. */
+  readonly disruptionEndedMs: number | undefined;
   readonly nowMs: number;
 }
 
@@ -225,11 +227,11 @@ function evictionEvents(zone: ZoneSummary, down: readonly NodeCell[], input: Sit
   return events.filter(({ text }) => text !== '');
 }
 
-/** After its gate was closed, the controller waits a full grace period before it evicts. */
-function notBeforeMs({ status }: SituationInput): number | undefined {
-  const sinceMs = parseTimeMs(status?.gate?.since);
+/** After a closed gate or a total disruption, the controller waits a full grace period before it evicts. */
+function notBeforeMs({ status, disruptionEndedMs = 0 }: SituationInput): number | undefined {
+  const freshMs = Math.max(parseTimeMs(status?.gate?.since) ?? 0, disruptionEndedMs);
   const graceSeconds = graceOf(status, undefined);
-  return sinceMs === undefined || graceSeconds === undefined ? undefined : sinceMs + graceSeconds * 1_000;
+  return freshMs === 0 || graceSeconds === undefined ? undefined : freshMs + graceSeconds * 1_000;
 }
 
 type Heartbeats = NonNullable<NonNullable<KubeClusterStatus['status']>['heartbeats']>[number];

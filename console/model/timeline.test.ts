@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { DecisionAct, DecisionRecord } from '../../shared/decisions/decision-record.ts';
 import { FLEET } from '../../shared/decisions/decision-record.ts';
 import {
+  axisTicks,
   decidedBefore,
   disruptionRow,
   gateRow,
@@ -129,4 +130,33 @@ it('knows when the last trouble ended', () => {
   expect(lastTroubleMs([zoneRow('a', [zoneSet(50, 'FullDisruption'), zoneSet(150, 'Normal')], 'Normal', SPAN)])).toBe(
     150,
   );
+});
+
+describe('the axis', () => {
+  const HOUR_MS = 3_600_000;
+  const DAY_MS = 24 * HOUR_MS;
+  const ticks = (from: string, to: string, tickMs: number, offsetMsAt: (ms: number) => number): readonly string[] =>
+    axisTicks({ fromMs: Date.parse(from), toMs: Date.parse(to) }, tickMs, offsetMsAt).map((ms) =>
+      new Date(ms).toISOString().slice(5, 16),
+    );
+  const berlin = (changesAt: string, beforeHours: number, afterHours: number) => (ms: number) =>
+    (ms < Date.parse(changesAt) ? beforeHours : afterHours) * HOUR_MS;
+
+  it('has the days of the reader at midnight, also after summer time began', () => {
+    const offset = berlin('2026-03-29T01:00:00Z', -1, -2);
+    expect(ticks('2026-03-27T12:00:00Z', '2026-03-31T12:00:00Z', DAY_MS, offset)).toEqual([
+      '03-27T23:00',
+      '03-28T23:00',
+      '03-29T22:00',
+      '03-30T22:00',
+    ]);
+  });
+
+  it('has them also after summer time ended', () => {
+    const offset = berlin('2026-10-25T01:00:00Z', -2, -1);
+    expect(ticks('2026-10-24T12:00:00Z', '2026-10-26T12:00:00Z', DAY_MS, offset)).toEqual([
+      '10-24T22:00',
+      '10-25T23:00',
+    ]);
+  });
 });

@@ -217,6 +217,25 @@ export const momentsOf = (rows: readonly TimelineRow[], { fromMs, toMs }: Timeli
   ),
 ];
 
+/**
+ * Whole hours or days of the reader, also where the clock changes to or from summer time. `offsetMsAt`: UTC minus the
+ * time of the reader at a moment.
+ */
+export function axisTicks(
+  { fromMs, toMs }: TimelineSpan,
+  tickMs: number,
+  offsetMsAt: (ms: number) => number,
+): readonly number[] {
+  const ticks: number[] = [];
+  const firstMs = Math.ceil((fromMs - offsetMsAt(fromMs)) / tickMs) * tickMs;
+  for (let localMs = firstMs; localMs < toMs - offsetMsAt(toMs); localMs += tickMs) {
+    const nearMs = localMs + offsetMsAt(fromMs);
+    const ms = localMs + offsetMsAt(nearMs);
+    if (ms >= fromMs) ticks.push(ms);
+  }
+  return ticks;
+}
+
 /** Decisions up to a moment, the newest first. */
 export const decidedBefore = (
   records: readonly DecisionRecord[],

@@ -56,6 +56,8 @@ export function NowView({ view, isOld }: NowProps): JSX.Element {
     // A new state has a new decision.
     JSON.stringify([zones.map(({ state }) => state), view.status?.gate, view.status?.totalDisruption]),
   );
+  // The newest first.
+  const records = useMemo(() => (decisions.value ?? []).map(({ record }) => record), [decisions.value]);
   const troubles = troublesOf({
     nodes: [...view.nodes.values()],
     zones,
@@ -65,10 +67,10 @@ export function NowView({ view, isOld }: NowProps): JSX.Element {
     podsOf: (node) => pods?.get(node),
     oldestPending: view.oldestPendingPod,
     deployments: deployments.value ?? [],
+    disruptionEndedMs: records.find(({ act }) => act === 'TotalDisruptionLeft')?.atMs,
     nowMs,
   });
   const span: TimelineSpan = { fromMs: nowMs - RECORDS_MS, toMs: nowMs };
-  const records = useMemo(() => (decisions.value ?? []).map(({ record }) => record), [decisions.value]);
   const lastMs = lastTroubleMs([
     gateRow(records, undefined, span),
     disruptionRow(records, undefined, span),

@@ -6,6 +6,7 @@ import type { KubeEvent } from '../../shared/kinds/types.ts';
 import { parseTimeMs } from '../../shared/kubernetes/time.ts';
 import type { NodeCell } from '../model/node-cell.ts';
 import {
+  axisTicks,
   decidedBefore,
   disruptionRow,
   gateRow,
@@ -235,18 +236,12 @@ function Row({ row, at, open, setOpen }: RowProps): JSX.Element {
   );
 }
 
+const offsetMsAt = (ms: number): number => new Date(ms).getTimezoneOffset() * MINUTE_MS;
+
 function Axis({ span, at }: { readonly span: TimelineSpan; readonly at: (ms: number) => string }): JSX.Element {
   const lengthMs = span.toMs - span.fromMs;
   const [, , tickMs] = SPANS.find(([ms]) => ms >= lengthMs - 1) ?? SPANS.at(-1)!;
-  const offsetMs = new Date(span.toMs).getTimezoneOffset() * MINUTE_MS;
-  const ticks: number[] = [];
-  // At whole hours and days of the reader.
-  for (
-    let ms = Math.ceil((span.fromMs - offsetMs) / tickMs) * tickMs + offsetMs;
-    ms < span.toMs - LABEL_SHARE * lengthMs;
-    ms += tickMs
-  )
-    ticks.push(ms);
+  const ticks = axisTicks({ ...span, toMs: span.toMs - LABEL_SHARE * lengthMs }, tickMs, offsetMsAt);
   const text = (ms: number): string =>
     tickMs >= DAY_MS
       ? new Date(ms).toLocaleDateString(undefined, { day: 'numeric', month: 'short' })

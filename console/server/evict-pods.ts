@@ -3,6 +3,7 @@
  * has data on the node, stays. A PodDisruptionBudget may refuse.
  */
 import { MIRROR_POD_ANNOTATION } from '../../shared/access/node-restriction.ts';
+import { controllerOf } from '../../shared/kinds/controller-of.ts';
 import type { KubePod } from '../../shared/kinds/types.ts';
 import { recordOf, textOf } from '../../shared/kubernetes/normal-form.ts';
 import type { Upstream, UpstreamAnswer } from './upstream.ts';
@@ -67,18 +68,16 @@ async function evict(
   return status < 300 ? undefined : textOf(recordOf(JSON.parse(text))['message']);
 }
 
-const ownerOf = ({ metadata }: KubePod) => metadata.ownerReferences?.find(({ controller }) => controller === true);
-
 /** Pods of DaemonSets, static pods, and pods that are finished or being deleted, are left alone. */
 const isDrained = (pod: KubePod): boolean =>
-  ownerOf(pod)?.kind !== 'DaemonSet' &&
+  controllerOf(pod)?.kind !== 'DaemonSet' &&
   pod.metadata.annotations?.[MIRROR_POD_ANNOTATION] === undefined &&
   pod.metadata.deletionTimestamp === undefined &&
   pod.status?.phase !== 'Succeeded' &&
   pod.status?.phase !== 'Failed';
 
 function whyItStays(pod: KubePod): string | undefined {
-  if (ownerOf(pod) === undefined) return 'no controller would create it again';
+  if (controllerOf(pod) === undefined) return 'no controller would create it again';
   if (pod.spec?.volumes?.some(({ emptyDir }) => emptyDir !== undefined)) return 'it has data in an emptyDir volume';
   return undefined;
 }

@@ -13,6 +13,7 @@
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
+import { WORKLOAD_KINDS } from '../../shared/decisions/decision-record.ts';
 import { defined } from '../../shared/defined.ts';
 import type { AdviceReport } from '../../shared/fleet/silences/advise-grace.ts';
 import { bytesOf } from '../../shared/host/http-body.ts';
@@ -230,16 +231,8 @@ async function forward(
   }
 }
 
-const EXPLAINED: ReadonlySet<string> = new Set([
-  'pod',
-  'deployment',
-  'replicaset',
-  'replicationcontroller',
-  'daemonset',
-  'statefulset',
-  'job',
-  'cronjob',
-]);
+/** Namespaced kinds about which decisions are recorded. */
+const EXPLAINED: ReadonlySet<string> = new Set(['Pod', ...WORKLOAD_KINDS].map((kind) => kind.toLowerCase()));
 
 /** `/explain/node/NAME`, or `/explain/KIND/NAMESPACE/NAME` for a pod or a workload. */
 function explainArguments(url: string): readonly string[] {

@@ -7,6 +7,7 @@
 
 import { defined } from '../../shared/defined.ts';
 import { gateVerdictFor } from '../../shared/fleet/gate/gate.ts';
+import { controllerOf } from '../../shared/kinds/controller-of.ts';
 import type { KubeDaemonSet, KubeJob, KubeNode, KubeObject, ObjectRef, PodSpec } from '../../shared/kinds/types.ts';
 import type { LabelSelectorSpec } from '../../shared/kubernetes/selectors.ts';
 import { selectorFromSpec } from '../../shared/kubernetes/selectors.ts';
@@ -61,7 +62,6 @@ import * as metric from './metrics.ts';
 import { syncNamespace } from './namespaces/reconcile.ts';
 import { KNOWN_FOR_MS } from './pods/known-selectors.ts';
 import { listObjects } from './pods/list-objects.ts';
-import { controllerOf } from './pods/owned-pod.rule.ts';
 import { refOfObject, type SyncReport } from './pods/owner.ts';
 import { isTracked } from './pods/tracking.rule.ts';
 import { syncQuota } from './quotas/reconcile.ts';

@@ -1,5 +1,6 @@
 /** Which syncs the changes of objects require. Pure. Each owner is synced once per batch, from what is stored then. */
 import { defined } from '../../shared/defined.ts';
+import { controllerOf } from '../../shared/kinds/controller-of.ts';
 import { isNamespaceContent } from '../../shared/kinds/namespaces/content-names.ts';
 import { isTerminated } from '../../shared/kinds/pods/phase.ts';
 import type { KubeNode, KubeObject, KubePod, ObjectRef, OwnerReference } from '../../shared/kinds/types.ts';
@@ -7,7 +8,6 @@ import { jsonEqual } from '../../shared/kubernetes/wire/json.ts';
 import { labelsOfConcern } from './disruption/rule.ts';
 import { labelsOfEndpoints, SERVICE_NAME_LABEL } from './endpoints/rule.ts';
 import type { OwnerCoordinates } from './garbage-collector/rule.ts';
-import { controllerOf } from './pods/owned-pod.rule.ts';
 
 export interface ObjectRecord {
   /** In the batch. */

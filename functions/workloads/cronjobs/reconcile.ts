@@ -7,6 +7,7 @@
  */
 
 import { type PendingEvent, recordEvents, subjectOf } from '../../../shared/events/record-event.ts';
+import { controllerOf } from '../../../shared/kinds/controller-of.ts';
 import { prepareJob } from '../../../shared/kinds/jobs/defaults.ts';
 import type { KubeCronJob, KubeJob, ObjectRef, ObjectReference } from '../../../shared/kinds/types.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
@@ -16,7 +17,6 @@ import { ownedRefs } from '../../../shared/store/owner-index.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
 import { deletionWrite } from '../pods/deletion-write.ts';
 import { chargedObjects } from '../pods/new-pod.ts';
-import { controllerOf } from '../pods/owned-pod.rule.ts';
 import { controllerReference, refOfObject, type SyncReport, syncUnlessOvertaken } from '../pods/owner.ts';
 import { cronJobSkippedDraft, cronJobStartedDraft } from './decisions.ts';
 import * as metric from './metrics.ts';

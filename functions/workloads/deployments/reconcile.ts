@@ -8,6 +8,7 @@
  */
 
 import { type PendingEvent, recordEvents, subjectOf } from '../../../shared/events/record-event.ts';
+import { controllerOf } from '../../../shared/kinds/controller-of.ts';
 import { prepareReplicaSet } from '../../../shared/kinds/replicasets/defaults.ts';
 import type { KubeObject, ObjectRef, OwnerReference } from '../../../shared/kinds/types.ts';
 import { selectorFromSpec } from '../../../shared/kubernetes/selectors.ts';
@@ -20,7 +21,6 @@ import { deletionWrite } from '../pods/deletion-write.ts';
 import { HELD_RETRY_MS, type HoldReading, readHold, reportHeld } from '../pods/held-rollouts.ts';
 import { lastHoldEndedMs } from '../pods/hold.rule.ts';
 import { chargedObjects } from '../pods/new-pod.ts';
-import { controllerOf } from '../pods/owned-pod.rule.ts';
 import {
   isNewWithout,
   refOfObject,

@@ -16,6 +16,7 @@
  */
 
 import { type PendingEvent, recordEvents } from '../../../shared/events/record-event.ts';
+import { controllerOf } from '../../../shared/kinds/controller-of.ts';
 import { LEASE_NAMESPACE } from '../../../shared/kinds/leases/lease-record.ts';
 import { storedResourceOf } from '../../../shared/kinds/resources.ts';
 import type { KubeObject, ObjectRef } from '../../../shared/kinds/types.ts';
@@ -26,7 +27,6 @@ import { UNBOUNDED, workThrough } from '../../../shared/ticks/bounded-work.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
 import { dropClaim } from '../owner-claim-store.ts';
 import { deletionWrite } from '../pods/deletion-write.ts';
-import { controllerOf } from '../pods/owned-pod.rule.ts';
 import { withOwners } from '../pods/owner.ts';
 import { isReleased, isTracked, withoutTracking } from '../pods/tracking.rule.ts';
 import { collectedDraft } from './decisions.ts';

@@ -11,6 +11,7 @@
 
 import type { DecisionDraft } from '../../../shared/decisions/decision-record.ts';
 import { type PendingEvent, recordEvents, subjectOf } from '../../../shared/events/record-event.ts';
+import { controllerOf } from '../../../shared/kinds/controller-of.ts';
 import type { JobStatus, KubeJob, KubePod, ObjectRef } from '../../../shared/kinds/types.ts';
 import { markDeleted } from '../../../shared/kubernetes/deletion.ts';
 import { selectorFromSpec } from '../../../shared/kubernetes/selectors.ts';
@@ -27,7 +28,7 @@ import { candidatesOf, decideClaims } from '../pods/claims.rule.ts';
 import { deletionWrite } from '../pods/deletion-write.ts';
 import { PODS_DELETED } from '../pods/metrics.ts';
 import { podMaker } from '../pods/new-pod.ts';
-import { controllerOf, isActive } from '../pods/owned-pod.rule.ts';
+import { isActive } from '../pods/owned-pod.rule.ts';
 import { controllerReference, refOfObject, type SyncReport, syncUnlessOvertaken, unchanged } from '../pods/owner.ts';
 import { type Applied, commitFirst, createPods, PODS_PER_COMMIT, type PodOwner } from '../pods/pod-commits.ts';
 import { type EventsAbout, recordPodEvents } from '../pods/pod-events.ts';

@@ -2,9 +2,9 @@
  * Which objects of a namespace belong to an owner. Source: pkg/controller/controller_ref_manager.go (ClaimObject).
  */
 
+import { controllerOf } from '../../../shared/kinds/controller-of.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
 import type { LabelSelector } from '../../../shared/kubernetes/selectors.ts';
-import { controllerOf } from './owned-pod.rule.ts';
 
 export interface Claims<Owned extends KubeObject> {
   /** Controlled by the owner already. */

@@ -3,7 +3,7 @@
  * (IsPodReady, IsPodAvailable).
  */
 
-import type { KubeObject, KubePod, OwnerReference, PodPhase } from '../../../shared/kinds/types.ts';
+import type { KubePod, PodPhase } from '../../../shared/kinds/types.ts';
 import { parseTimeMs } from '../../../shared/kubernetes/time.ts';
 
 export interface OwnedPod {
@@ -72,6 +72,3 @@ export function isAvailable(pod: OwnedPod, minReadySeconds: number, nowMs: numbe
   const afterMs = availableAfterMs(pod, minReadySeconds);
   return afterMs !== undefined && afterMs < nowMs;
 }
-
-export const controllerOf = ({ metadata }: KubeObject): OwnerReference | undefined =>
-  (metadata.ownerReferences ?? []).find(({ controller }) => controller === true);

@@ -12,6 +12,7 @@
 import type { DecisionDraft } from '../../../shared/decisions/decision-record.ts';
 import { defined } from '../../../shared/defined.ts';
 import { subjectOf } from '../../../shared/events/record-event.ts';
+import { controllerOf } from '../../../shared/kinds/controller-of.ts';
 import { shardsOf } from '../../../shared/kinds/resources.ts';
 import type { KubeObject, KubePod, ObjectRef } from '../../../shared/kinds/types.ts';
 import type { Item, TransactWrite } from '../../../shared/store/item-store.ts';
@@ -22,7 +23,6 @@ import { claimWrite } from '../owner-claim-store.ts';
 import { deletionWrite } from './deletion-write.ts';
 import * as metric from './metrics.ts';
 import { chargedObjects, type PodCreation } from './new-pod.ts';
-import { controllerOf } from './owned-pod.rule.ts';
 import { controllerReference, type OwnerKind, refOfObject, unchanged, withOwners } from './owner.ts';
 import { type EventsAbout, type PodEventText, recordFailedCreate, recordPodEvents } from './pod-events.ts';
 import { slowStartBatches } from './slow-start.rule.ts';

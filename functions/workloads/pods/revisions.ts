@@ -1,5 +1,6 @@
 /** Reads and writes the ControllerRevisions of a DaemonSet or StatefulSet. */
 
+import { controllerOf } from '../../../shared/kinds/controller-of.ts';
 import { prepareRevision } from '../../../shared/kinds/controllerrevisions/defaults.ts';
 import type { KubeControllerRevision, KubeObject, ObjectRef } from '../../../shared/kinds/types.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
@@ -7,7 +8,6 @@ import type { CommitOutcome, ObjectWrite } from '../../../shared/store/object-st
 import { ownedRefs } from '../../../shared/store/owner-index.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
 import { chargedObjects } from './new-pod.ts';
-import { controllerOf } from './owned-pod.rule.ts';
 import { controllerReference, refOfObject, unchanged } from './owner.ts';
 import { claimed, commitFirst, type PodOwner, reportRefusal } from './pod-commits.ts';
 import { nextRevisionStep, type RevisionOwner, templateOf } from './revisions.rule.ts';

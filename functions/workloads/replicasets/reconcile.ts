@@ -5,6 +5,8 @@
  * so when it commits, no other worker has changed the set of pods since it was read, and spec.replicas is still what
  * was read. Names of pods follow from the claim, so nothing depends on a random number.
  */
+
+import { controllerOf } from '../../../shared/kinds/controller-of.ts';
 import { shardsOf } from '../../../shared/kinds/resources.ts';
 import type { KubeObject, KubePod, ObjectRef } from '../../../shared/kinds/types.ts';
 import { selectorFromSpec } from '../../../shared/kubernetes/selectors.ts';
@@ -14,7 +16,7 @@ import { readFence } from '../owner-claim-store.ts';
 import { candidatesOf, decideClaims } from '../pods/claims.rule.ts';
 import { podNameFor } from '../pods/generated-name.rule.ts';
 import { podMaker } from '../pods/new-pod.ts';
-import { controllerOf, isActive, type OwnedPod, ownedPodOf } from '../pods/owned-pod.rule.ts';
+import { isActive, type OwnedPod, ownedPodOf } from '../pods/owned-pod.rule.ts';
 import { controllerReference, isNewWithout, type SyncReport, syncUnlessOvertaken } from '../pods/owner.ts';
 import {
   type Applied,

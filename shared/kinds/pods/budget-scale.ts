@@ -2,6 +2,7 @@
  * How many pods a budget expects: what the controllers of its pods want. Source:
  * pkg/controller/disruption/disruption.go (getExpectedPodCount, getExpectedScale).
  */
+import { controllerOf } from '../controller-of.ts';
 import type { KubeObject, KubePod, KubePodDisruptionBudget, ObjectRef, OwnerReference } from '../types.ts';
 import { coveredPods, type ExpectedPods } from './budget-status.ts';
 
@@ -14,9 +15,6 @@ const SCALABLE: Readonly<Record<string, string>> = {
   StatefulSet: 'statefulsets',
   ReplicationController: 'replicationcontrollers',
 };
-
-const controllerOf = ({ metadata }: KubeObject): OwnerReference | undefined =>
-  (metadata.ownerReferences ?? []).find(({ controller }) => controller === true);
 
 /** Undefined: the existing pods count, because minAvailable is a number. Reads each controller once. */
 export async function expectedPodsOf(
