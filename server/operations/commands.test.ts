@@ -1,6 +1,6 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../shared/clock.ts';
 import { openSqliteStore } from '../store/sqlite-store.ts';
@@ -56,4 +56,23 @@ it('a restore waits for no move: it is refused while one runs', async () => {
   expect(await restore()).toMatchObject({ code: 1, text: expect.stringContaining('.move is in use by process') });
   moving.release();
   expect(await restore()).toMatchObject({ code: 0 });
+});
+
+it('what a command of root leaves is for the user of the service alone', async () => {
+  const { database, restore } = await directoryWithBackup();
+  const directory = dirname(database);
+  for (const name of readdirSync(directory)) rmSync(join(directory, name));
+  // Without root it is the same user.
+  const serviceUid = process.getuid?.() === 0 ? 61_184 : statSync(directory).uid;
+  chownSync(directory, serviceUid, statSync(directory).gid);
+  expect(await restore()).toMatchObject({ code: 0 });
+  // As after a kill: what says which process it was stays.
+  const lock = lockStore(database);
+  onTestFinished(() => lock.release());
+  expect(existsSync(`${database}.pid`)).toBe(true);
+  expect(existsSync(`${moveLockOf(database)}.lock`)).toBe(true);
+  for (const name of readdirSync(directory)) {
+    const { uid, mode } = statSync(join(directory, name));
+    expect({ name, uid, mode: mode & 0o777 }).toEqual({ name, uid: serviceUid, mode: 0o600 });
+  }
 });

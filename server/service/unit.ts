@@ -57,6 +57,8 @@ RestartSec=5
 # A start reads what a crash left of the log, and checks a small database.
 TimeoutStartSec=300
 TimeoutStopSec=15
+# The signal to stop is for the server alone, which notifies systemd of the stop by a process of its own.
+KillMode=mixed
 # An event loop that stands still. A full or read-only disk is no reason.
 WatchdogSec=60
 WatchdogSignal=SIGKILL

@@ -3,7 +3,8 @@
  * through SQLite, which Node can do without a library. The lock ends with the process, however it ends, and the file
  * that stays behind says nothing. The process id is in a second file for the message alone.
  */
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, constants, fchownSync, openSync, readFileSync, rmSync, statSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { resultCode } from './sqlite-fault.ts';
 import { StoreOpenError } from './store-open-error.ts';
@@ -21,7 +22,9 @@ export const moveLockOf = (database: string): string => `${database}.move`;
 /** @throws StoreOpenError `in-use`, `unreadable` */
 export function lockStore(file: string): StoreLock {
   const pidFile = `${file}.pid`;
-  const lock = openLock(`${file}.lock`);
+  const lockFile = `${file}.lock`;
+  createLock(lockFile);
+  const lock = openLock(lockFile);
   try {
     // Without a journal file: nothing is ever written.
     lock.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
@@ -36,7 +39,12 @@ export function lockStore(file: string): StoreLock {
     );
   }
   try {
-    writeFileSync(pidFile, `${process.pid}\n`);
+    const descriptor = openForOwner(pidFile, constants.O_CREAT | constants.O_TRUNC);
+    try {
+      writeSync(descriptor, `${process.pid}\n`);
+    } finally {
+      closeSync(descriptor);
+    }
   } catch {
     // A full disk must not prevent a start. The next process then cannot name this one.
   }
@@ -50,6 +58,27 @@ export function lockStore(file: string): StoreLock {
       lock.close();
     },
   };
+}
+
+function createLock(file: string): void {
+  try {
+    closeSync(openForOwner(file, constants.O_CREAT | constants.O_EXCL));
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw cannotLock(file, cause);
+  }
+}
+
+/**
+ * For the owner of the directory alone. What a command of root creates in the directory of a service must not keep that
+ * service from its data. Never through a link: the owner may have placed one.
+ */
+function openForOwner(file: string, flags: number): number {
+  const descriptor = openSync(file, constants.O_WRONLY | constants.O_NOFOLLOW | flags, 0o600);
+  if (process.getuid?.() === 0) {
+    const { uid, gid } = statSync(dirname(file));
+    fchownSync(descriptor, uid, gid);
+  }
+  return descriptor;
 }
 
 function openLock(file: string): DatabaseSync {

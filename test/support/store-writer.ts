@@ -3,7 +3,6 @@
  * entry and counts it in one transaction. A consumer marks each entry as handled, the entries of former lives first.
  * Each acknowledged entry is a line `WRITER NUMBER` on the standard output.
  */
-import { writeSync } from 'node:fs';
 import { type CommittedChange, openSqliteStore } from '../../server/store/sqlite-store.ts';
 import type { StoreChange } from '../../shared/store/writes/store-change.ts';
 
@@ -46,7 +45,7 @@ async function write(file: string, writers: number): Promise<void> {
         { kind: 'put', key: entryKey(writer, number), item: { text: `${writer} ${number} `.repeat(20) } },
         { kind: 'update', key: counterKey(writer), add: { n: 1 } },
       ]);
-      if (outcome.kind === 'written') writeSync(1, `${writer} ${number}\n`);
+      if (outcome.kind === 'written') process.stdout.write(`${writer} ${number}\n`);
     }
   });
   await Promise.all(writing);

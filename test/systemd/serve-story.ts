@@ -5,7 +5,7 @@
  *   serve-story.ts - RESULTS
  */
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
@@ -73,13 +73,16 @@ async function install(): Promise<void> {
   });
 }
 
-/** With a shorter watchdog, as an administrator changes it. */
+/** With a shorter watchdog, as an administrator changes it, for that one process. */
 async function standStill(): Promise<void> {
-  writeFileSync(join(DROP_INS, 'short.conf'), '[Service]\nWatchdogSec=3\nRestartSec=2\n');
+  const short = join(DROP_INS, 'short.conf');
+  writeFileSync(short, '[Service]\nWatchdogSec=3\nRestartSec=2\n');
   await run('systemctl', 'daemon-reload');
   await run('systemctl', 'restart', 'nodekeeper.service');
   await run('kill', '-STOP', await unit('MainPID'));
   await until(async () => (await unit('Result')) === 'watchdog', { ...soon, what: 'the end by the watchdog' });
+  rmSync(short);
+  await run('systemctl', 'daemon-reload');
   await until(async () => (await unit('ActiveState')) === 'active', { ...soon, what: 'a restart' });
   record('watchdog', { kept: await exists('kept') });
 }
