@@ -6,6 +6,7 @@ import { byName, cellOf, cellText, letterOf, lookOf } from './node-cell.ts';
 import { type PodSummary, replacementsOf } from './replacements.ts';
 import { whyNodesAreReadOnly } from './rights.ts';
 import { beatsByProfile, costItems, intervalsText, pageDollarsPerDay } from './running-cost.ts';
+import { sentenceParts, termIn } from './terms.ts';
 import { rateText, zonesOf } from './zone-summary.ts';
 
 interface NodeParts {
@@ -254,5 +255,28 @@ describe('the heartbeat intervals of the estimate', () => {
   it('are none without nodes', () => {
     expect(intervalsText(beatsByProfile([], heartbeats), true)).toBe('There are no nodes.');
     expect(costItems([])[0]?.dollarsPerDay).toBe(0);
+  });
+});
+
+describe('a word that is ours', () => {
+  const marked = (sentence: string): string =>
+    sentenceParts(sentence)
+      .map(({ text, term }) => (term === undefined ? text : `[${text}=${term}]`))
+      .join('');
+
+  it('is explained where it occurs first in a sentence', () => {
+    expect(marked('No pod is evicted while the safety gate is closed. The gate opens again.')).toBe(
+      'No pod is evicted while the [safety gate=gate] is closed. The gate opens again.',
+    );
+    expect(marked('Flapping: 2 nodes, one in FullDisruption.')).toBe(
+      '[Flapping=flapping]: 2 nodes, one in [FullDisruption=FullDisruption].',
+    );
+  });
+
+  it('is not a part of a name', () => {
+    expect(marked('2 nodes silent: edge-gate-1, tick.local and limiters.')).toBe(
+      '2 nodes silent: edge-gate-1, tick.local and limiters.',
+    );
+    expect([termIn('Total disruption'), termIn('Zone a')]).toEqual(['total disruption', undefined]);
   });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { KubeNode, KubePod } from '../../shared/kinds/types.ts';
 import { addressOf, jumpTarget, parseAddress, withQuery } from './address.ts';
+import { decisionFilterOf, queryOfDecisions } from './decision-filter.ts';
 import { cellOf } from './node-cell.ts';
 import { allocatedByNode, cpuText, memoryText, NODE_COLUMNS, nodeRowsOf } from './node-rows.ts';
 import { isPodTrouble, podRowOf, podRowsOf } from './pod-rows.ts';
@@ -164,5 +165,26 @@ describe('the address', () => {
     [' ', undefined],
   ])('of a jump to %j is %j', (typed, target) => {
     expect(jumpTarget(typed, (name) => name === 'n1')).toBe(target);
+  });
+});
+
+describe('the filter of Decisions', () => {
+  const filterOf = (query: string) => decisionFilterOf(new URLSearchParams(query));
+
+  it('is in the address, and short for what is usual', () => {
+    const filter = filterOf('about=pod&name=default/web-0&act=PodDeleted&hours=1');
+    expect(filter).toEqual({ about: 'pod', name: 'default/web-0', act: 'PodDeleted', zone: '', hours: 1 });
+    expect(queryOfDecisions(filter)).toEqual({
+      about: 'pod',
+      name: 'default/web-0',
+      act: 'PodDeleted',
+      zone: '',
+      hours: '1',
+    });
+    expect(new Set(Object.values(queryOfDecisions(filterOf(''))))).toEqual(new Set(['']));
+  });
+
+  it('ignores what is no choice', () => {
+    expect(filterOf('about=secret&act=Nothing&hours=5&zone=a')).toEqual({ ...filterOf(''), zone: 'a' });
   });
 });

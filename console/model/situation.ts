@@ -29,6 +29,8 @@ export interface Trouble {
   readonly href: string;
   /** One sentence without its subject. */
   readonly text: string;
+  /** When it began, where the text has its age. Epoch milliseconds. */
+  readonly sinceMs?: number | undefined;
   readonly next: readonly NextEvent[];
   /** It rests on the decisions about these zones; '' is the whole cluster. */
   readonly zones: readonly string[];
@@ -123,6 +125,7 @@ function gateTroubles({ status, nowMs }: SituationInput): readonly Trouble[] {
       subject: 'Safety gate',
       href: '#/decisions',
       text: `closed${since}: ${reasons}. No node is newly marked, tainted or evicted.`,
+      sinceMs,
       next: [{ atMs: undefined, text: `The gate opens when ${opens} again. Every node then has a full grace period.` }],
       zones: [''],
     },
@@ -161,28 +164,31 @@ function zoneTroubles(zone: ZoneSummary, input: SituationInput): readonly Troubl
       level: isDisrupted || zone.ready === 0 ? 'bad' : 'warn',
       subject: zoneName(zone.zone),
       href: `#/nodes?q=${encodeURIComponent(`zone=${zone.zone}`)}`,
-      text: downText(zone, down, input),
+      text: downText(zone, down, downSinceMs(down, input), input.nowMs),
+      sinceMs: downSinceMs(down, input),
       next: evictionEvents(zone, down, input),
       zones: [zone.zone, ''],
     },
   ];
 }
 
-/** "2 of 2 nodes silent for 1m12s (edge-b-0 and edge-b-1)." */
-function downText(zone: ZoneSummary, down: readonly NodeCell[], { renewedAtMs, nowMs }: SituationInput): string {
-  const silent = down.filter(({ state }) => state === 'Unknown');
-  const firstMs = Math.min(
+const downSinceMs = (down: readonly NodeCell[], { renewedAtMs, nowMs }: SituationInput): number =>
+  Math.min(
     ...down.map(({ name, state, readySinceMs = nowMs }) =>
       state === 'Unknown' ? (renewedAtMs(name) ?? readySinceMs) : readySinceMs,
     ),
   );
+
+/** "2 of 2 nodes silent for 1m12s (edge-b-0 and edge-b-1)." */
+function downText(zone: ZoneSummary, down: readonly NodeCell[], sinceMs: number, nowMs: number): string {
+  const silent = down.filter(({ state }) => state === 'Unknown');
   const what =
     silent.length === down.length ? 'silent' : silent.length === 0 ? 'NotReady' : `not Ready (${silent.length} silent)`;
   const names = someOf(
     down.map(({ name }) => name),
     SHOWN_NAMES,
   );
-  return `${down.length} of ${countOf(zone.cells.length, 'node')} ${what} for ${formatAge(nowMs - firstMs)}: ${names}.`;
+  return `${down.length} of ${countOf(zone.cells.length, 'node')} ${what} for ${formatAge(nowMs - sinceMs)}: ${names}.`;
 }
 
 function evictionEvents(zone: ZoneSummary, down: readonly NodeCell[], input: SituationInput): readonly NextEvent[] {
@@ -273,6 +279,7 @@ function lateTroubles(input: SituationInput): readonly Trouble[] {
       subject: 'Late heartbeats',
       href: '#/nodes?sort=-heartbeat',
       text: `${countOf(late.length, 'node')} silent for up to ${formatAge(nowMs - firstMs)}: ${names}.`,
+      sinceMs: firstMs,
       next: isGateClosed(input)
         ? [{ atMs: undefined, text: 'No node is marked while the safety gate is closed.' }]
         : [
@@ -317,6 +324,7 @@ function pendingTroubles({ oldestPending: pod, nowMs }: SituationInput): readonl
       subject: 'Pending pods',
       href: '#/pods?q=Pending',
       text: `${podKeyOf(pod)} waits for a node for ${formatAge(nowMs - pod.createdAtMs)}: ${why || 'the scheduler has not tried it'}.`,
+      sinceMs: pod.createdAtMs,
       next: [],
       zones: [],
     },

@@ -13,6 +13,8 @@ export const TERMS = {
   limiter: 'How many nodes of a zone lose their pods per second. In a disrupted zone it is slower, or stops.',
   'grace period': 'A node that sends no heartbeat for this long is marked Unknown.',
   'eviction queue': 'Nodes that wait until the limiter of their zone grants the NoExecute taint.',
+  profile:
+    'Interval of the heartbeats and grace period of some nodes, from the policy. Without one, `default` applies.',
   FullDisruption: 'No node of the zone is Ready.',
   PartialDisruption: 'More than half of the nodes of the zone are not Ready.',
 } as const;
@@ -20,3 +22,46 @@ export const TERMS = {
 export type Term = keyof typeof TERMS;
 
 export const isTerm = (text: string): text is Term => Object.hasOwn(TERMS, text);
+
+/** Other spellings of a term in sentences, in lower case. */
+const SPELLINGS: Readonly<Record<string, Term>> = { 'safety gate': 'gate' };
+const termOf = (text: string): Term | undefined =>
+  (Object.keys(TERMS) as Term[]).find((term) => term.toLowerCase() === text) ?? SPELLINGS[text];
+
+/** Not in the name of an object, such as edge-gate-1. */
+const WORDS = new RegExp(
+  `(?<![\\w./-])(${[...Object.keys(SPELLINGS), ...Object.keys(TERMS)]
+    .sort((one, other) => other.length - one.length)
+    .join('|')})(?![\\w/-]|\\.\\w)`,
+  'gi',
+);
+
+/** A part of a sentence; with `term`, it is a word that has an explanation. */
+export interface SentencePart {
+  readonly text: string;
+  readonly term?: Term;
+}
+
+/** The parts of a sentence. Each term is explained once: where it occurs first. */
+export function sentenceParts(sentence: string): readonly SentencePart[] {
+  const explained = new Set<Term>();
+  const parts: SentencePart[] = [];
+  const add = (text: string, term?: Term): void => {
+    const last = parts.at(-1);
+    if (text === '') return;
+    if (term === undefined && last !== undefined && last.term === undefined) {
+      parts[parts.length - 1] = { text: last.text + text };
+    } else parts.push(term === undefined ? { text } : { text, term });
+  };
+  // Split keeps what the group matched: every second element is a term.
+  for (const [index, text] of sentence.split(WORDS).entries()) {
+    const term = index % 2 === 1 ? termOf(text.toLowerCase()) : undefined;
+    const isFirst = term !== undefined && !explained.has(term);
+    if (isFirst) explained.add(term);
+    add(text, isFirst ? term : undefined);
+  }
+  return parts;
+}
+
+export const termIn = (text: string): Term | undefined =>
+  sentenceParts(text).find(({ term }) => term !== undefined)?.term;

@@ -1,7 +1,8 @@
 /** The live table of decisions. */
 import { h, type JSX } from 'preact';
-import { useState } from 'preact/hooks';
 import { DECISION_ACTS } from '../../shared/decisions/decision-record.ts';
+import type { Address } from '../model/address.ts';
+import { DECISION_SPANS, type DecisionFilter, decisionFilterOf, queryOfDecisions } from '../model/decision-filter.ts';
 import { clusterClock } from './clock.ts';
 import type { ClusterView } from './cluster-feed.ts';
 import {
@@ -12,6 +13,7 @@ import {
   readDecisions,
 } from './decisions.ts';
 import { Choice, Failure, type Option, Table } from './elements.ts';
+import { currentAddress, setQuery } from './use-address.ts';
 import { usePoll } from './use-poll.ts';
 
 const POLL_MS = 5_000;
@@ -19,37 +21,32 @@ const POLL_MS = 5_000;
 const POLL_ALL_MS = 30_000;
 const ROWS_MAX = 300;
 
-/** Hours. */
-const SPANS: readonly (readonly [hours: number, text: string])[] = [
-  [1, 'last hour'],
-  [24, 'last 24 hours'],
-  [168, 'last 7 days'],
-];
 const HOUR_MS = 3_600_000;
 
-interface Filter {
-  readonly about: 'cluster' | 'node' | 'pod' | 'all';
-  readonly name: string;
-  readonly act: string;
-  readonly zone: string;
-  readonly hours: number;
-}
-
-async function read({ about, name, hours, zone }: Filter, zones: readonly string[]): Promise<readonly NamedDecision[]> {
+async function read(
+  { about, name, hours, zone }: DecisionFilter,
+  zones: readonly string[],
+): Promise<readonly NamedDecision[]> {
   const sinceMs = clusterClock.nowMs() - hours * HOUR_MS;
   if (about === 'all') return await readDecisions('', sinceMs);
   if (about !== 'cluster') return name === '' ? [] : await readDecisions(`${about}=${name}`, sinceMs);
   return await readClusterDecisions(zone === '' ? zones : [zone], sinceMs);
 }
 
-export function DecisionsView({ view }: { readonly view: ClusterView }): JSX.Element {
-  const [filter, setFilter] = useState<Filter>({ about: 'cluster', name: '', act: '', zone: '', hours: 24 });
+interface DecisionsProps {
+  readonly view: ClusterView;
+  readonly address: Address;
+}
+
+export function DecisionsView({ view, address }: DecisionsProps): JSX.Element {
+  const filter = decisionFilterOf(address.query);
   const zones = [...new Set([...view.nodes.values()].map(({ zone }) => zone))].sort();
   const key = JSON.stringify([filter.about, filter.name, filter.zone, filter.hours, zones]);
   const periodMs = filter.about === 'all' ? POLL_ALL_MS : POLL_MS;
   const { value, failure } = usePoll(key, periodMs, () => read(filter, zones));
   const matching = (value ?? []).filter(({ record }) => filter.act === '' || record.act === filter.act);
-  const set = (part: Partial<Filter>): void => setFilter((last) => ({ ...last, ...part }));
+  const set = (part: Partial<DecisionFilter>): void =>
+    setQuery(address, queryOfDecisions({ ...decisionFilterOf(currentAddress().query), ...part }));
   return h(
     'section',
     { 'aria-labelledby': 'decisions-title' },
@@ -71,9 +68,9 @@ export function DecisionsView({ view }: { readonly view: ClusterView }): JSX.Ele
 }
 
 interface FormProps {
-  readonly filter: Filter;
+  readonly filter: DecisionFilter;
   readonly zones: readonly string[];
-  readonly set: (part: Partial<Filter>) => void;
+  readonly set: (part: Partial<DecisionFilter>) => void;
 }
 
 const ABOUT: readonly Option[] = [
@@ -83,6 +80,10 @@ const ABOUT: readonly Option[] = [
   ['all', 'all objects (slow)'],
 ];
 
+/** That of the address is a choice, whether or not it has a node. */
+const zonesOfChoice = (zones: readonly string[], chosen: string): readonly string[] =>
+  [...new Set([...zones, chosen])].filter((zone) => zone !== '').sort();
+
 const FilterForm = ({ filter, zones, set }: FormProps): JSX.Element =>
   h(
     'form',
@@ -91,7 +92,7 @@ const FilterForm = ({ filter, zones, set }: FormProps): JSX.Element =>
       label: 'About',
       value: filter.about,
       options: ABOUT,
-      onChoose: (about) => set({ about: about as Filter['about'], name: '' }),
+      onChoose: (about) => set({ about: about as DecisionFilter['about'], name: '', zone: '' }),
     }),
     filter.about === 'node' || filter.about === 'pod'
       ? h(
@@ -108,7 +109,7 @@ const FilterForm = ({ filter, zones, set }: FormProps): JSX.Element =>
       ? h(Choice, {
           label: 'Zone',
           value: filter.zone,
-          options: [['', 'all'], ...zones.filter((zone) => zone !== '').map((zone): Option => [zone, zone])],
+          options: [['', 'all'], ...zonesOfChoice(zones, filter.zone).map((zone): Option => [zone, zone])],
           onChoose: (zone) => set({ zone }),
         })
       : null,
@@ -121,7 +122,7 @@ const FilterForm = ({ filter, zones, set }: FormProps): JSX.Element =>
     h(Choice, {
       label: 'Time',
       value: String(filter.hours),
-      options: SPANS.map(([hours, text]): Option => [String(hours), text]),
+      options: DECISION_SPANS.map(([hours, text]): Option => [String(hours), text]),
       onChoose: (hours) => set({ hours: Number(hours) }),
     }),
   );

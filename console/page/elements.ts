@@ -1,8 +1,8 @@
 /** Small parts that several views use. */
-import { type ComponentChildren, h, type JSX } from 'preact';
+import { type ComponentChildren, Fragment, h, type JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { formatAge } from '../../shared/kubernetes/age.ts';
-import { TERMS, type Term } from '../model/terms.ts';
+import { sentenceParts, TERMS, type Term } from '../model/terms.ts';
 import { clusterClock } from './clock.ts';
 
 const SECOND_MS = 1_000;
@@ -23,10 +23,21 @@ export function useNowMs(): number {
   return nowMs;
 }
 
-/** A local time. The title is in UTC, as `explain` and the logs print it. */
+/** "3m20s ago", "in 40s". */
+const distanceText = (atMs: number, nowMs: number): string =>
+  atMs > nowMs ? `in ${formatAge(atMs - nowMs)}` : `${formatAge(nowMs - atMs)} ago`;
+
+/** A local time. The title is in UTC, as `explain` and the logs print it, and says how long ago it was. */
 export const Time = ({ atMs }: { readonly atMs: number }): JSX.Element => {
   const date = new Date(atMs);
-  return h('time', { dateTime: date.toISOString(), title: date.toISOString() }, date.toLocaleString());
+  const title = `${date.toISOString()}, ${distanceText(atMs, clusterClock.nowMs())}`;
+  return h('time', { dateTime: date.toISOString(), title }, date.toLocaleString());
+};
+
+/** The exact time of a moment, as a title of what states it as an age. */
+export const exactTime = (atMs: number): string => {
+  const date = new Date(atMs);
+  return `${date.toLocaleString()} (${date.toISOString()})`;
 };
 
 /** How long ago, as kubectl prints ages. It counts on by itself. */
@@ -35,7 +46,7 @@ export function Age({ sinceMs }: { readonly sinceMs: number }): JSX.Element {
   const date = new Date(sinceMs);
   return h(
     'time',
-    { dateTime: date.toISOString(), title: `${date.toLocaleString()} (${date.toISOString()})` },
+    { dateTime: date.toISOString(), title: exactTime(sinceMs) },
     formatAge(Math.max(0, nowMs - sinceMs)),
   );
 }
@@ -45,12 +56,23 @@ export function ClockTime({ atMs }: { readonly atMs: number }): JSX.Element {
   const date = new Date(atMs);
   const isToday = date.toDateString() === new Date(clusterClock.nowMs()).toDateString();
   const text = isToday ? date.toLocaleTimeString() : date.toLocaleString();
-  return h('time', { dateTime: date.toISOString(), title: date.toISOString() }, text);
+  const title = `${date.toISOString()}, ${distanceText(atMs, clusterClock.nowMs())}`;
+  return h('time', { dateTime: date.toISOString(), title }, text);
 }
 
 /** A word of ours with its explanation, for the pointer and for the keyboard. */
 export const Explained = ({ term, text = term }: { readonly term: Term; readonly text?: string }): JSX.Element =>
   h('abbr', { title: TERMS[term], tabIndex: 0 }, text);
+
+/** A sentence, in which each word of ours has its explanation. */
+export const Sentence = ({ text }: { readonly text: string }): JSX.Element =>
+  h(
+    Fragment,
+    null,
+    ...sentenceParts(text).map((part) =>
+      part.term === undefined ? part.text : h(Explained, { term: part.term, text: part.text }),
+    ),
+  );
 
 /** One figure with its name. */
 export const Fact = ({

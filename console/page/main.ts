@@ -9,7 +9,7 @@ import { DecisionsView } from './decisions-view.ts';
 import { DetectorView } from './detector-view.ts';
 import { useNowMs } from './elements.ts';
 import { Header } from './header.ts';
-import { useKeys } from './keys.ts';
+import { KeysHelp, useKeys } from './keys.ts';
 import { NodeView } from './node-view.ts';
 import { NodesView } from './nodes-view.ts';
 import { NowView } from './now-view.ts';
@@ -26,15 +26,17 @@ function Page({ feed }: { readonly feed: ClusterFeed }): JSX.Element {
   const address = useAddress();
   const { route, names } = address;
   useEffect(() => scrollTo(0, 0), [route, names.join('/')]);
-  useKeys();
+  const [isHelpOpen, setIsHelpOpen] = useState(false);
+  useKeys(() => setIsHelpOpen(true));
   const health = pageHealthOf(view.problems, view.goodAtMs, useNowMs());
   return h(
     'div',
     { class: health.banner === undefined ? 'page' : 'page old' },
     h('a', { class: 'skip', href: '#main', onClick: focusMain }, 'Skip to the content'),
     h(Header, { view, health }),
-    h(Navigation, { route, view }),
+    h(Navigation, { route, view, openHelp: () => setIsHelpOpen(true) }),
     h('main', { id: 'main', tabIndex: -1 }, h(View, { view, address, isOld: health.banner !== undefined })),
+    isHelpOpen ? h(KeysHelp, { close: () => setIsHelpOpen(false) }) : null,
   );
 }
 
@@ -62,7 +64,7 @@ function View({ view, address, isOld }: ViewProps): JSX.Element {
     case 'workload':
       return h(WorkloadView, { kind: first, namespace: second, name: third });
     case 'decisions':
-      return h(DecisionsView, { view });
+      return h(DecisionsView, { view, address });
     case 'detector':
       return h(DetectorView, {});
     case 'cost':
@@ -81,7 +83,13 @@ function focusMain(event: Event): void {
 /** The view that a view of one object belongs to. */
 const PARENTS: Readonly<Record<string, string>> = { node: 'nodes', pod: 'pods', workload: 'workloads' };
 
-function Navigation({ route, view }: { readonly route: string; readonly view: ClusterView }): JSX.Element {
+interface NavigationProps {
+  readonly route: string;
+  readonly view: ClusterView;
+  readonly openHelp: () => void;
+}
+
+function Navigation({ route, view, openHelp }: NavigationProps): JSX.Element {
   const current = PARENTS[route] ?? route;
   return h(
     'nav',
@@ -90,6 +98,17 @@ function Navigation({ route, view }: { readonly route: string; readonly view: Cl
       h('a', { href: addressOf(each), 'aria-current': each === current ? 'page' : undefined }, text),
     ),
     h(Jump, { view }),
+    h(
+      'button',
+      {
+        type: 'button',
+        class: 'help-button',
+        onClick: openHelp,
+        'aria-label': 'Keys and words',
+        title: 'Keys and words (?)',
+      },
+      '?',
+    ),
   );
 }
 

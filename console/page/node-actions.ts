@@ -3,6 +3,7 @@ import { type ComponentChildren, h, type JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { KubeNode } from '../../shared/kinds/types.ts';
 import { cellOf } from '../model/node-cell.ts';
+import { TERMS } from '../model/terms.ts';
 import { messageOf } from './cluster-feed.ts';
 import { Failure } from './elements.ts';
 import { postAction } from './requests.ts';
@@ -46,7 +47,7 @@ export function NodeActions({ name, node, readOnly }: ActionsProps): JSX.Element
       ? h('button', { ...common, type: 'button', onClick: () => run({ action: 'endSilence' }) }, 'End planned silence')
       : h(WithDialog, {
           text: 'Announce silence…',
-          button: common,
+          button: { ...common, title: TERMS['planned silence'] },
           dialog: (close) => h(SilenceDialog, { name, close, onConfirm: run }),
         }),
     h(WithDialog, {
@@ -61,6 +62,7 @@ export function NodeActions({ name, node, readOnly }: ActionsProps): JSX.Element
 
 interface ButtonState {
   readonly class?: string;
+  readonly title?: string;
   readonly disabled: boolean;
   readonly 'aria-describedby': string | undefined;
 }

@@ -11,7 +11,7 @@ import { podKeyOf } from '../model/pods.ts';
 import { clusterClock } from './clock.ts';
 import type { ClusterView } from './cluster-feed.ts';
 import { DECISION_COLUMNS, decisionRows, type NamedDecision, readDecisions, Timeline } from './decisions.ts';
-import { Age, Fact, Failure, Table, Time } from './elements.ts';
+import { Age, Explained, Fact, Failure, Table, Time } from './elements.ts';
 import { Events } from './events.ts';
 import { LEASES } from './heartbeats.ts';
 import { NodeActions } from './node-actions.ts';
@@ -163,7 +163,7 @@ function States({ node }: { readonly node: KubeNode }): JSX.Element {
       : h(
           'p',
           { class: 'state' },
-          'Planned silence',
+          h(Explained, { term: 'planned silence', text: 'Planned silence' }),
           ...(plannedSilence.untilMs === undefined ? [] : [' until ', h(Time, { atMs: plannedSilence.untilMs })]),
           plannedSilence.reason === '' ? '' : `: ${plannedSilence.reason}`,
           '. The node is not marked and its pods are not evicted until then.',
@@ -172,7 +172,8 @@ function States({ node }: { readonly node: KubeNode }): JSX.Element {
       ? h(
           'p',
           { class: 'state warn' },
-          '⚠ Flapping',
+          '⚠ ',
+          h(Explained, { term: 'flapping', text: 'Flapping' }),
           ...(flappingMs === undefined ? [] : [' for ', h(Age, { sinceMs: flappingMs })]),
           `: ${flapping?.message ?? 'it was marked repeatedly.'}`,
         )
@@ -190,7 +191,7 @@ function Summary({ facts, node }: { readonly facts: NodeFacts; readonly node: Ku
     'dl',
     { class: 'facts' },
     h(Fact, { name: 'Lease renewed' }, renewedMs === undefined ? 'no Lease' : [h(Age, { sinceMs: renewedMs }), ' ago']),
-    h(Fact, { name: 'Profile' }, cellOf(node).profile ?? DEFAULT_PROFILE),
+    h(Fact, { name: h(Explained, { term: 'profile', text: 'Profile' }) }, cellOf(node).profile ?? DEFAULT_PROFILE),
     h(Fact, { name: 'Registered' }, createdMs === undefined ? '' : [h(Age, { sinceMs: createdMs }), ' ago']),
     h(Fact, { name: 'Addresses' }, addresses.map(({ address }) => address).join(', ')),
     h(
@@ -208,7 +209,7 @@ const Conditions = ({ node }: { readonly node: KubeNode }): JSX.Element =>
     columns: ['Type', 'Status', 'Since', 'Reason', 'Message'],
     rows: (node.status?.conditions ?? []).map(({ type, status, reason, message, lastTransitionTime }) => {
       const sinceMs = parseTimeMs(lastTransitionTime);
-      return [type, status, sinceMs === undefined ? '' : h(Time, { atMs: sinceMs }), reason ?? '', message ?? ''];
+      return [type, status, sinceMs === undefined ? '' : h(Age, { sinceMs }), reason ?? '', message ?? ''];
     }),
     empty: 'The node has reported no condition.',
   });
@@ -236,7 +237,7 @@ const Taints = ({ node }: { readonly node: KubeNode }): JSX.Element =>
     columns: ['Key', 'Value', 'Effect', 'Added'],
     rows: (node.spec?.taints ?? []).map(({ key, value, effect, timeAdded }) => {
       const addedMs = parseTimeMs(timeAdded);
-      return [key, value ?? '', effect, addedMs === undefined ? '' : h(Time, { atMs: addedMs })];
+      return [key, value ?? '', effect, addedMs === undefined ? '' : [h(Age, { sinceMs: addedMs }), ' ago']];
     }),
     empty: 'The node has no taint.',
   });

@@ -16,7 +16,7 @@ import {
 } from '../model/node-rows.ts';
 import { ordered } from '../model/rows.ts';
 import type { ClusterView } from './cluster-feed.ts';
-import { Age, Failure, nodeLink, useNowMs } from './elements.ts';
+import { Age, exactTime, Failure, nodeLink, useNowMs } from './elements.ts';
 import { useHeartbeats } from './heartbeats.ts';
 import { NodesActions } from './nodes-actions.ts';
 import { usePods } from './pods-feed.ts';
@@ -86,7 +86,7 @@ export function NodesView({ view, address }: NodesProps): JSX.Element {
       columns: NODE_COLUMNS,
       rows,
       keyOf: ({ cell }) => cell.name,
-      cells: (row) => cellsOf(row, selected.has(row.cell.name), () => toggle(row)),
+      cells: (row) => cellsOf(row, renewedAtMs(row.cell.name), selected.has(row.cell.name), () => toggle(row)),
       open: ({ cell }) => {
         location.hash = addressOf('node', cell.name);
       },
@@ -99,12 +99,17 @@ export function NodesView({ view, address }: NodesProps): JSX.Element {
     h(
       'p',
       { class: 'note keys' },
-      'j k move · Enter opens · x selects · / filters · : jumps · click on a title orders',
+      'j k move · Enter opens · x selects · / filters · : jumps · ? all keys · click on a title orders',
     ),
   );
 }
 
-function cellsOf({ cell, silentMs, graceShare, allocated }: NodeRow, isSelected: boolean, toggle: () => void) {
+function cellsOf(
+  { cell, silentMs, graceShare, allocated }: NodeRow,
+  renewedMs: number | undefined,
+  isSelected: boolean,
+  toggle: () => void,
+) {
   const { name, status, zone, allocatable, createdAtMs, version, taints } = cell;
   const flags = flagsOf(cell);
   return [
@@ -131,7 +136,7 @@ function cellsOf({ cell, silentMs, graceShare, allocated }: NodeRow, isSelected:
       : h(Bar, {
           share: graceShare ?? 0,
           text: formatAge(silentMs),
-          title: `${formatAge(silentMs)} since its heartbeat`,
+          title: renewedMs === undefined ? '' : `Last heartbeat ${exactTime(renewedMs)}`,
         }),
     zone,
     allocated === undefined ? '…' : String(allocated.pods),

@@ -8,12 +8,13 @@ import type { EvictablePod } from '../model/eviction-plan.ts';
 import { sampleValue } from '../model/metrics-text.ts';
 import { type DeploymentSummary, deploymentSummaryOf } from '../model/pods.ts';
 import { type Level, type NextEvent, quietText, type Trouble, troublesOf, worstFirst } from '../model/situation.ts';
+import { TERMS, termIn } from '../model/terms.ts';
 import { disruptionRow, gateRow, lastTroubleMs, type TimelineSpan, zoneRow } from '../model/timeline.ts';
 import { zonesOf } from '../model/zone-summary.ts';
 import { clusterClock } from './clock.ts';
 import type { ClusterView } from './cluster-feed.ts';
 import { DECISION_COLUMNS, decisionRows, type NamedDecision, readClusterDecisions } from './decisions.ts';
-import { ClockTime, Explained, Failure, Table, useNowMs } from './elements.ts';
+import { ClockTime, Explained, exactTime, Failure, Sentence, Table, useNowMs } from './elements.ts';
 import { useHeartbeats } from './heartbeats.ts';
 import { readPages } from './requests.ts';
 import { TimelineView } from './timeline-view.ts';
@@ -117,16 +118,25 @@ interface TroubleProps {
   readonly decisions: readonly NamedDecision[];
 }
 
+const titleOf = ({ sinceMs }: Trouble): string | undefined =>
+  sinceMs === undefined ? undefined : `Since ${exactTime(sinceMs)}`;
+
+/** A link has its explanation as a title: inside a link, a word has no focus of its own. */
+function Subject({ trouble: { subject, href } }: { readonly trouble: Trouble }): JSX.Element {
+  const term = termIn(subject);
+  return h('a', { href, title: term === undefined ? undefined : TERMS[term] }, subject);
+}
+
 const Situation = ({ trouble, decisions }: TroubleProps): JSX.Element =>
   h(
     'div',
     { class: `situation is-${trouble.level}` },
     h(
       'p',
-      { class: 'headline' },
+      { class: 'headline', title: titleOf(trouble) },
       `${SIGNS[trouble.level]} `,
-      h('a', { href: trouble.href }, trouble.subject),
-      `: ${trouble.text}`,
+      h(Subject, { trouble }),
+      h(Sentence, { text: `: ${trouble.text}` }),
     ),
     h(Next, { events: trouble.next }),
     h(Why, { trouble, decisions }),
@@ -138,11 +148,11 @@ const Other = ({ trouble, decisions }: TroubleProps): JSX.Element =>
     { class: `trouble is-${trouble.level}` },
     h(
       'p',
-      null,
+      { title: titleOf(trouble) },
       h('span', { class: 'sign', 'aria-hidden': 'true' }, SIGNS[trouble.level]),
       ' ',
-      h('a', { href: trouble.href }, trouble.subject),
-      `: ${trouble.text}`,
+      h(Subject, { trouble }),
+      h(Sentence, { text: `: ${trouble.text}` }),
     ),
     h(Next, { events: trouble.next }),
     h(Why, { trouble, decisions }),
@@ -160,9 +170,9 @@ const Next = ({ events }: { readonly events: readonly NextEvent[] }): JSX.Elemen
 
 function NextLine({ atMs, text }: NextEvent): JSX.Element {
   const nowMs = useNowMs();
-  if (atMs === undefined) return h('span', null, text);
+  if (atMs === undefined) return h('span', null, h(Sentence, { text }));
   const when = atMs <= nowMs ? ' (now): ' : ` (in ${formatAge(atMs - nowMs + 999)}): `;
-  return h('span', null, h('strong', null, h(ClockTime, { atMs })), when, text, '.');
+  return h('span', null, h('strong', null, h(ClockTime, { atMs })), when, h(Sentence, { text }), '.');
 }
 
 /** The decisions that it rests on, with their inputs. */
@@ -198,7 +208,12 @@ function Quiet({ view: { isListed, nodes }, lastMs, isOld, nowMs }: QuietProps):
   return h(
     'div',
     { class: `situation ${nodes.size === 0 ? '' : 'is-good'}` },
-    h('p', { class: 'headline' }, isOld ? 'Last known: ' : nodes.size === 0 ? '' : '✓ ', text),
+    h(
+      'p',
+      { class: 'headline', title: typeof lastMs === 'number' ? `Until ${exactTime(lastMs)}` : undefined },
+      isOld ? 'Last known: ' : nodes.size === 0 ? '' : '✓ ',
+      text,
+    ),
   );
 }
 

@@ -5,6 +5,7 @@ import type { DecisionRecord } from '../../shared/decisions/decision-record.ts';
 import type { KubeEvent } from '../../shared/kinds/types.ts';
 import { parseTimeMs } from '../../shared/kubernetes/time.ts';
 import type { NodeCell } from '../model/node-cell.ts';
+import { termIn } from '../model/terms.ts';
 import {
   axisTicks,
   decidedBefore,
@@ -21,7 +22,7 @@ import type { ZoneSummary } from '../model/zone-summary.ts';
 import { clusterClock } from './clock.ts';
 import type { ClusterView } from './cluster-feed.ts';
 import { DECISION_COLUMNS, decisionRows, readDecisions } from './decisions.ts';
-import { Choice, nodeLink, Table, Time } from './elements.ts';
+import { Choice, nodeLink, Sentence, Table, Time } from './elements.ts';
 import { readPages } from './requests.ts';
 import { usePoll } from './use-poll.ts';
 
@@ -184,6 +185,8 @@ function momentText(rows: readonly TimelineRow[], atMs: number): string {
   return `${timeText(atMs)}: ${text === '' ? 'nothing wrong is recorded' : text}`;
 }
 
+const labelTitle = (label: string): string => (termIn(label) === undefined ? label : '');
+
 interface RowProps {
   readonly row: TimelineRow;
   readonly at: (ms: number) => string;
@@ -198,11 +201,11 @@ function Row({ row, at, open, setOpen }: RowProps): JSX.Element {
     { class: `row ${row.key.split(' ')[0]}` },
     h(
       'div',
-      { class: 'row-label', title: row.label },
+      { class: 'row-label', title: labelTitle(row.label) },
       zone === undefined
         ? row.key.startsWith('node ')
           ? nodeLink(row.label)
-          : row.label
+          : h(Sentence, { text: row.label })
         : h(
             'button',
             {

@@ -2,6 +2,9 @@
 import { useEffect, useState } from 'preact/hooks';
 import { type Address, parseAddress, withQuery } from '../model/address.ts';
 
+/** The address at this moment: a view may not have been drawn since its last change. */
+export const currentAddress = (): Address => parseAddress(location.hash);
+
 export function useAddress(): Address {
   const [hash, setHash] = useState(location.hash);
   useEffect(() => {

@@ -5,7 +5,7 @@ import type { NodeCell } from '../model/node-cell.ts';
 import { isTerm } from '../model/terms.ts';
 import { rateText, type ZoneSummary } from '../model/zone-summary.ts';
 import type { ClusterView } from './cluster-feed.ts';
-import { Explained, Fact, nodeLink, Table, Time, useNowMs } from './elements.ts';
+import { Explained, exactTime, Fact, nodeLink, Sentence, Table, Time, useNowMs } from './elements.ts';
 import { NodeStrip } from './node-strip.ts';
 
 /** Rows per zone. */
@@ -42,7 +42,7 @@ const Legend = (): JSX.Element =>
     'ul',
     { class: 'legend', 'aria-label': 'Legend' },
     ...LEGEND.map(([style, letter, text]) =>
-      h('li', null, h('span', { class: `key ${style}`, 'aria-hidden': 'true' }, letter), text),
+      h('li', null, h('span', { class: `key ${style}`, 'aria-hidden': 'true' }, letter), h(Sentence, { text })),
     ),
   );
 
@@ -142,5 +142,6 @@ const countText = (nodes: number): string =>
 function Limiter({ of: { nextTokenAtMs }, rate }: { readonly of: ZoneSummary; readonly rate: number }): JSX.Element {
   const nowMs = useNowMs();
   const isWaiting = rate > 0 && nextTokenAtMs !== undefined && nextTokenAtMs > nowMs;
-  return h('span', null, rateText(rate), isWaiting ? `, next in ${formatAge(nextTokenAtMs - nowMs + 999)}` : '');
+  const title = isWaiting ? exactTime(nextTokenAtMs) : undefined;
+  return h('span', { title }, rateText(rate), isWaiting ? `, next in ${formatAge(nextTokenAtMs - nowMs + 999)}` : '');
 }

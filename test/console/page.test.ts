@@ -564,6 +564,32 @@ it('has one banner for the token of another cluster, and for an API that does no
   expect(await flawsOf(page, 'api-down')).toEqual([]);
 });
 
+it('lists the keys and explains its words, and keeps the filter of Decisions in the address', async () => {
+  await createNodes('a', 2);
+  const { page, errors } = await open();
+  await seen(page, '2 of 2');
+  await page.keyboard.press('?');
+  const help = page.getByRole('dialog');
+  await help.getByRole('cell', { name: 'jump to a node' }).waitFor(WAIT);
+  await help.getByRole('cell', { name: 'Somebody announced that the node will be silent' }).waitFor(WAIT);
+  expect(await flawsOf(page, 'keys')).toEqual([]);
+  await page.keyboard.press('Escape');
+  await expect.poll(() => help.count(), WAIT).toBe(0);
+  await page.getByRole('button', { name: 'Keys and words' }).click();
+  await page.getByRole('button', { name: 'Close' }).click();
+  await expect.poll(() => help.count(), WAIT).toBe(0);
+  await visit(page, '#/decisions');
+  await page.getByLabel('About').selectOption('a node', WAIT);
+  await page.getByLabel('Name', { exact: true }).fill('edge-a-1');
+  await page.keyboard.press('Tab');
+  await page.getByLabel('Time').selectOption('last hour');
+  await expect.poll(() => page.url(), WAIT).toContain('#/decisions?about=node&name=edge-a-1&hours=1');
+  await page.reload();
+  await expect.poll(() => page.getByLabel('Name', { exact: true }).inputValue(), WAIT).toBe('edge-a-1');
+  expect(await page.getByLabel('Time').inputValue()).toBe('1');
+  expect(errors).toEqual([]);
+});
+
 it.each([
   ['#/decisions', 'Decisions', 'decisions'],
   ['#/cost', 'Cost', 'cost'],
