@@ -85,8 +85,9 @@ module.exports = {
         path: `${root}shared/`,
         pathNot: [
           TESTS,
-          '^shared/(aws|host|observability|config|store|access/tokens)/',
-          '^shared/(gzip|access/api-authorities)\\.ts$',
+          '^shared/(aws|host|observability|config|store)/',
+          '^shared/access/(node-tokens|process-keys|public-keys|static-tokens|watch-tickets|api-authorities)\\.ts$',
+          '^shared/gzip\\.ts$',
         ],
       },
       to: { path: ['^[a-z_/]+$', '^node_modules/'] },
@@ -99,7 +100,10 @@ module.exports = {
       from: { path: `${root}(agent|cli|console)/`, pathNot: [TESTS, '^cli/bin/nodekeeper\\.ts$'] },
       to: {
         path: [`${root}(aws-local|demo|server|cdk|functions)/`, `${root}shared/(store|api|aws)/`],
-        pathNot: ['^functions/.*(decisions|rule)\\.ts$', '^shared/aws/(connection|cloudformation)/'],
+        pathNot: [
+          '^functions/.*(decisions|rule)\\.ts$',
+          '^shared/aws/((connection|signed-post)\\.ts$|cloudformation/)',
+        ],
       },
     },
     {

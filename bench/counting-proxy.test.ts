@@ -1,6 +1,6 @@
 import { PutItemCommand, QueryCommand, TransactWriteItemsCommand } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { dynamoDbClient } from '../shared/aws/dynamodb/client.ts';
+import { dynamoDbClient } from '../shared/aws/dynamodb-client.ts';
 import { startEngine, type TestEngine } from '../test/support/engine.ts';
 import { type CountingProxy, startCountingProxy } from './counting-proxy.ts';
 

@@ -6,9 +6,9 @@
  * no machine fails, and the faults of simulation/false-marks.ts never end.
  */
 
-import { UNTRIED_GATE } from '../shared/fleet/gate/gate.ts';
-import type { NodeHealth } from '../shared/fleet/health/health-row.ts';
+import { UNTRIED_GATE } from '../shared/fleet/marks/gate.ts';
 import { decideMonitor } from '../shared/fleet/marks/rule.ts';
+import type { NodeHealth } from '../shared/fleet/nodes/health-row.ts';
 import { defaultPolicy, type Policy } from '../shared/fleet/policy.ts';
 import { poissonBound95 } from '../shared/fleet/silences/poisson-bound.ts';
 import type { ZoneRecord } from '../shared/fleet/zones/fleet-records.ts';

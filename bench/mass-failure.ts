@@ -8,8 +8,8 @@
 
 import type { FleetControllers } from '../server/fleet-controllers.ts';
 import { defined } from '../shared/defined.ts';
-import { healthKey } from '../shared/fleet/health/health-row.ts';
 import type { PartQueue } from '../shared/fleet/marks/part-queue.ts';
+import { healthKey } from '../shared/fleet/nodes/health-row.ts';
 import { defaultPolicy } from '../shared/fleet/policy.ts';
 import { shardsOf } from '../shared/kinds/resources.ts';
 import type { ConsumedUnits, ItemStore, TransactWrite } from '../shared/store/item-store.ts';

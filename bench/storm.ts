@@ -11,7 +11,7 @@
  */
 import type { KubeAnswer, KubeApi } from '../agent/ports/kube-api.ts';
 import { admitRequest } from '../shared/access/request-throttle.ts';
-import { scanHealth } from '../shared/fleet/health/health-store.ts';
+import { scanHealth } from '../shared/fleet/nodes/health-store.ts';
 import { defaultPolicy } from '../shared/fleet/policy.ts';
 import { ZONE_LABEL } from '../shared/fleet/zones/zone.ts';
 import type { HttpRequest, HttpResponse } from '../shared/kubernetes/request/http.ts';

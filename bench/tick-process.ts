@@ -6,11 +6,11 @@
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { DynamoDBClient, ScanCommand } from '@aws-sdk/client-dynamodb';
-import { dynamoDbClient } from '../shared/aws/dynamodb/client.ts';
-import { dynamoDbItemStore } from '../shared/aws/dynamodb/item-store.ts';
-import { decideGate, UNTRIED_GATE } from '../shared/fleet/gate/gate.ts';
-import { DIGEST_ATTRIBUTES } from '../shared/fleet/health/health-row.ts';
-import { scanSegmentsFor } from '../shared/fleet/health/health-store.ts';
+import { dynamoDbClient } from '../shared/aws/dynamodb-client.ts';
+import { dynamoDbItemStore } from '../shared/aws/dynamodb-store.ts';
+import { decideGate, UNTRIED_GATE } from '../shared/fleet/marks/gate.ts';
+import { DIGEST_ATTRIBUTES } from '../shared/fleet/nodes/health-row.ts';
+import { scanSegmentsFor } from '../shared/fleet/nodes/health-store.ts';
 import { defaultPolicy } from '../shared/fleet/policy.ts';
 import { fleetStore } from '../shared/fleet/zones/fleet-store.ts';
 import { NO_DISRUPTION } from '../shared/fleet/zones/zone-state.ts';

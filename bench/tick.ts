@@ -8,8 +8,8 @@
  */
 import { fileURLToPath } from 'node:url';
 import { type Engine, engineBinary, startEngine } from '../aws-local/engine/engine.ts';
-import { itemToWire } from '../shared/aws/dynamodb/expression.ts';
-import { healthKey } from '../shared/fleet/health/health-row.ts';
+import { itemToWire } from '../shared/aws/dynamodb-expression.ts';
+import { healthKey } from '../shared/fleet/nodes/health-row.ts';
 import { defaultPolicy } from '../shared/fleet/policy.ts';
 import { shardsOf } from '../shared/kinds/resources.ts';
 import { itemBytes } from '../shared/store/item-size.ts';

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defaultProvider } from '@aws-sdk/credential-provider-node';
 import { isRegion } from '../shared/aws/cloudformation/stack-name.ts';
-import type { AwsCredentials } from '../shared/aws/connection/connection.ts';
+import type { AwsCredentials } from '../shared/aws/connection.ts';
 import { CommandError, type CommandIo } from './command.ts';
 
 export type FindCredentials = (profile: string | undefined) => Promise<AwsCredentials>;

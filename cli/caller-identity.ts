@@ -8,7 +8,7 @@ import {
   CALLER_IDENTITY_SECONDS,
   CLUSTER_HEADER,
 } from '../shared/access/caller-identity-token.ts';
-import { type AwsCredentials, awsHost } from '../shared/aws/connection/connection.ts';
+import { type AwsCredentials, awsHost } from '../shared/aws/connection.ts';
 import { Sha256 } from './sha256.ts';
 
 export interface CallerIdentityRequest {

@@ -7,7 +7,7 @@ import { adviceFor } from '../cdk/lib/concurrency.ts';
 import { clusterPropsFromContext } from '../cdk/lib/context.ts';
 import { unrecordedSettings } from '../cdk/lib/recorded-settings.ts';
 import { leaseProbe } from '../functions/node-monitor/probes.ts';
-import { UNTRIED_GATE } from '../shared/fleet/gate/gate.ts';
+import { UNTRIED_GATE } from '../shared/fleet/marks/gate.ts';
 import { defaultPolicy } from '../shared/fleet/policy.ts';
 import { fleetStore } from '../shared/fleet/zones/fleet-store.ts';
 import { NO_DISRUPTION } from '../shared/fleet/zones/zone-state.ts';

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { beforeAll, expect, it } from 'vitest';
-import { readPublicKey } from '../shared/access/tokens/public-keys.ts';
+import { readPublicKey } from '../shared/access/public-keys.ts';
 import { type Authority, makeAuthority, makeServerCertificate } from '../shared/host/certificate.ts';
 import { makeClientCertificate } from '../test/support/client-certificate.ts';
 import { certificateHeader, clientCertificates, withCertificate } from './client-certificate.ts';

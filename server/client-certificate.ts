@@ -13,7 +13,7 @@ import type { Authentication, Authenticator } from '../shared/access/authenticat
 import { ADMIN_GROUPS } from '../shared/access/authorize.ts';
 import { KEY_ID_EXTRA } from '../shared/access/node-identity.ts';
 import { nodeIdentity } from '../shared/access/node-restriction.ts';
-import { readPublicKey } from '../shared/access/tokens/public-keys.ts';
+import { readPublicKey } from '../shared/access/public-keys.ts';
 import { defined } from '../shared/defined.ts';
 
 /** No client can send it: a name with a colon is no header. */

@@ -11,10 +11,12 @@ import { enrolmentOver } from '../functions/api/work.ts';
 import { leaseProbe, probeTokens } from '../functions/node-monitor/probes.ts';
 import { isWatch, type StreamedAnswer, serveWatch } from '../functions/watch/work.ts';
 import type { AuditTrail } from '../shared/access/audit-trail.ts';
+import { bearerSchemes } from '../shared/access/bearer.ts';
 import { bootstrapTokenStore } from '../shared/access/bootstrap-token-store.ts';
 import { KEY_ID_EXTRA } from '../shared/access/node-identity.ts';
 import { nodeKeys } from '../shared/access/node-key-store.ts';
 import { nodeIdentity } from '../shared/access/node-restriction.ts';
+import { knownKeys, nodeTokens } from '../shared/access/node-tokens.ts';
 import {
   accountKeys,
   keepAccountKey,
@@ -23,16 +25,14 @@ import {
   probeKeys,
   ticketKeys,
 } from '../shared/access/process-key-store.ts';
+import { processKeys } from '../shared/access/process-keys.ts';
+import { readPublicKey } from '../shared/access/public-keys.ts';
 import { refusalsAdded } from '../shared/access/refusal-store.ts';
 import { refusedRequests } from '../shared/access/refused-requests.ts';
 import { CONCURRENT_API_LIMITS, HEARTBEAT_LIMITS, requestThrottle } from '../shared/access/request-throttle.ts';
-import { bearerSchemes } from '../shared/access/tokens/bearer.ts';
-import { knownKeys, nodeTokens } from '../shared/access/tokens/node-tokens.ts';
-import { processKeys } from '../shared/access/tokens/process-keys.ts';
-import { readPublicKey } from '../shared/access/tokens/public-keys.ts';
-import { staticTokenAuthenticator } from '../shared/access/tokens/static-tokens.ts';
-import { watchTicketIssuer, watchTicketVerifier } from '../shared/access/tokens/watch-tickets.ts';
+import { staticTokenAuthenticator } from '../shared/access/static-tokens.ts';
 import type { UserInfo } from '../shared/access/user-info.ts';
+import { watchTicketIssuer, watchTicketVerifier } from '../shared/access/watch-tickets.ts';
 import { isHealthPath } from '../shared/api/health-paths.ts';
 import { requestDependencies } from '../shared/api/request-dependencies.ts';
 import { systemBusyMs, systemClock, systemRandom, systemTimeLimit } from '../shared/clock.ts';

@@ -2,8 +2,8 @@
 import { fileURLToPath } from 'node:url';
 import { connectEngine, engineBinary, startEngine } from '../aws-local/engine/engine.ts';
 import { leanUpdater } from '../functions/heartbeat/lean-updater.ts';
-import { dynamoDbClient } from '../shared/aws/dynamodb/client.ts';
-import { dynamoDbItemStore } from '../shared/aws/dynamodb/item-store.ts';
+import { dynamoDbClient } from '../shared/aws/dynamodb-client.ts';
+import { dynamoDbItemStore } from '../shared/aws/dynamodb-store.ts';
 import type { ConsumedUnits, ItemStore, ItemUpdater, TableName } from '../shared/store/item-store.ts';
 
 const PROJECT = fileURLToPath(new URL('..', import.meta.url));

@@ -14,9 +14,9 @@ import {
   needsAllProbes,
   PROBES_PER_TICK_MAX,
   UNTRIED_GATE,
-} from '../shared/fleet/gate/gate.ts';
-import type { NodeHealth } from '../shared/fleet/health/health-row.ts';
+} from '../shared/fleet/marks/gate.ts';
 import { decideMonitor } from '../shared/fleet/marks/rule.ts';
+import type { NodeHealth } from '../shared/fleet/nodes/health-row.ts';
 import type { Policy } from '../shared/fleet/policy.ts';
 import type { ZoneRecord } from '../shared/fleet/zones/fleet-records.ts';
 import { applyDisruption, type DisruptionRecord, NO_DISRUPTION } from '../shared/fleet/zones/zone-state.ts';

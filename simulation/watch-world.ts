@@ -4,7 +4,7 @@ import { composeApi } from '../functions/api/work.ts';
 import { serveWatch } from '../functions/watch/work.ts';
 import { inProcess } from '../server/system.ts';
 import type { NodeKeys } from '../shared/access/node-keys.ts';
-import type { WatchTicketVerifier } from '../shared/access/tokens/watch-tickets.ts';
+import type { WatchTicketVerifier } from '../shared/access/watch-tickets.ts';
 import type { RandomSource } from '../shared/clock.ts';
 import type { Policy } from '../shared/fleet/policy.ts';
 import type { Log } from '../shared/observability/log.ts';

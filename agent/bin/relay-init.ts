@@ -8,7 +8,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync 
 import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { subdomainErrors } from '../../shared/kubernetes/validation/names.ts';
+import { subdomainErrors } from '../../shared/kubernetes/validate-names.ts';
 import { makeRelayCertificate, makeSiteAuthority } from '../adapters/relay/certificates.ts';
 
 export const RELAY_USAGE = `Usage: nodekeeper-agent relay init --directory DIR --name NAME[,NAME…] [--port PORT]

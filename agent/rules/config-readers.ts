@@ -4,8 +4,8 @@
  */
 
 import type { Taint, TaintEffect } from '../../shared/kinds/types.ts';
+import { isJsonObject } from '../../shared/kubernetes/json.ts';
 import { parseQuantity } from '../../shared/kubernetes/quantity.ts';
-import { isJsonObject } from '../../shared/kubernetes/wire/json.ts';
 import type { PriorityGrace, RelayConfig, ThresholdValue } from '../config.ts';
 import { parseGoBoolean } from './go-boolean.ts';
 import { parseGoDuration } from './go-duration.ts';

@@ -5,9 +5,9 @@
  */
 import { defined } from '../../shared/defined.ts';
 import { NODE_RUNTIME } from '../../shared/fleet/taints/taint.ts';
+import { isJsonObject } from '../../shared/kubernetes/json.ts';
 import type { Taint } from '../../shared/kubernetes/kubernetes.ts';
-import { labelErrors, subdomainErrors } from '../../shared/kubernetes/validation/names.ts';
-import { isJsonObject } from '../../shared/kubernetes/wire/json.ts';
+import { labelErrors, subdomainErrors } from '../../shared/kubernetes/validate-names.ts';
 import type { AgentConfig, TopologyPolicy } from '../config.ts';
 import {
   AGENT_FIELDS,

@@ -1,6 +1,6 @@
 /** What an answer of the API contains, whatever transported it. */
 import type { KubeNode, KubeObject } from '../../shared/kinds/types.ts';
-import { isJsonObject } from '../../shared/kubernetes/wire/json.ts';
+import { isJsonObject } from '../../shared/kubernetes/json.ts';
 import type { KubeAnswer } from '../ports/kube-api.ts';
 
 export const answeredWith = (answer: KubeAnswer, ...statuses: readonly number[]): boolean =>

@@ -1,6 +1,6 @@
 /** Requests for the output of containers, as the API lists them, and when their output is sent. */
 import { bytesMaxOf, LOG_CHUNK_BYTES_MAX, type LogOptions } from '../../shared/kinds/pods/log-request.ts';
-import { isJsonObject, type JsonObject } from '../../shared/kubernetes/wire/json.ts';
+import { isJsonObject, type JsonObject } from '../../shared/kubernetes/json.ts';
 import type { KubeAnswer } from '../ports/kube-api.ts';
 import type { LogQuery } from '../ports/pod-runtime.ts';
 

@@ -5,7 +5,7 @@
 
 import { validateTaints } from '../../shared/kinds/nodes/validate.ts';
 import type { Taint } from '../../shared/kubernetes/kubernetes.ts';
-import { validateLabels } from '../../shared/kubernetes/validation/metadata.ts';
+import { validateLabels } from '../../shared/kubernetes/validate-metadata.ts';
 
 /** Labels that describe the machine. Only these are corrected on an existing Node. */
 export const MACHINE_LABELS: readonly string[] = [

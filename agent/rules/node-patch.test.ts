@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { KubeNode } from '../../shared/kinds/types.ts';
 import { upstream } from '../../shared/kinds/upstream.ts';
+import type { JsonObject } from '../../shared/kubernetes/json.ts';
 import { applyStrategicMergePatch } from '../../shared/kubernetes/patch/strategic.ts';
-import type { JsonObject } from '../../shared/kubernetes/wire/json.ts';
 import { nodeStatusPatch } from './node-patch.ts';
 
 const nodeSchema = upstream.struct('core/v1.Node');

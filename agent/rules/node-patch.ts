@@ -6,7 +6,7 @@
  * replaced as a whole: its merge key is the type, and a dual-stack node has two addresses of one type.
  */
 import type { KubeNode, NodeCondition } from '../../shared/kinds/types.ts';
-import { cloneJson, isJsonObject, type JsonObject, jsonEqual, setMember } from '../../shared/kubernetes/wire/json.ts';
+import { cloneJson, isJsonObject, type JsonObject, jsonEqual, setMember } from '../../shared/kubernetes/json.ts';
 
 /** Undefined if nothing changed. */
 export function nodeStatusPatch(from: KubeNode, to: KubeNode): JsonObject | undefined {

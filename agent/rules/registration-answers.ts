@@ -1,6 +1,6 @@
 /** What the answer to the creation of a Node means (pkg/kubelet/kubelet_node_status.go). */
 import type { KubeNode } from '../../shared/kinds/types.ts';
-import type { JsonObject } from '../../shared/kubernetes/wire/json.ts';
+import type { JsonObject } from '../../shared/kubernetes/json.ts';
 import type { KubeAnswer } from '../ports/kube-api.ts';
 import { answeredWith, describeAnswer, nodeIn, reasonOf } from './kube-answer.ts';
 import { nodeStatusPatch } from './node-patch.ts';

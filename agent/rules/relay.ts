@@ -13,7 +13,7 @@ import {
   type LeaseBatchAnswerItem,
   type LeaseBatchItem,
 } from '../../shared/fleet/nodes/lease-batch.ts';
-import { isJsonObject } from '../../shared/kubernetes/wire/json.ts';
+import { isJsonObject } from '../../shared/kubernetes/json.ts';
 import type { KubeAnswer, KubeRequest } from '../ports/kube-api.ts';
 import { describeAnswer } from './kube-answer.ts';
 

@@ -1,6 +1,6 @@
 /** Whether a computed status is worth a write, and when (pkg/kubelet/kubelet_node_status.go). */
 import type { KubeNode, NodeCondition, NodeStatus } from '../../shared/kinds/types.ts';
-import { isJsonObject, jsonEqual } from '../../shared/kubernetes/wire/json.ts';
+import { isJsonObject, jsonEqual } from '../../shared/kubernetes/json.ts';
 import { sameQuantity } from './node-resources.ts';
 
 const isEmpty = (value: unknown): boolean =>

@@ -1,6 +1,6 @@
 /** The report of the agent's version to the API, and what the answer means. */
 import { isOlderVersion } from '../../shared/agents/version-order.ts';
-import { isJsonObject } from '../../shared/kubernetes/wire/json.ts';
+import { isJsonObject } from '../../shared/kubernetes/json.ts';
 import type { KubeAnswer, KubeRequest } from '../ports/kube-api.ts';
 import { describeAnswer } from './kube-answer.ts';
 import type { FailedArtifact } from './update-record.ts';

@@ -1,5 +1,5 @@
 /** The records of an update on the machine's disk, and what a start does with them (docs/agent.md, "Updates"). */
-import { isJsonObject } from '../../shared/kubernetes/wire/json.ts';
+import { isJsonObject } from '../../shared/kubernetes/json.ts';
 
 /** Link to the file of the agent that starts. Absent: the installed agent starts. */
 export const CURRENT_LINK = 'current';

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { lambdaWaker } from '../../shared/aws/lambda/function-waker.ts';
+import { lambdaWaker } from '../../shared/aws/function-waker.ts';
 import { startInvokeServer } from './invoke-server.ts';
 
 const stops: (() => Promise<void>)[] = [];

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
 import { sqsTickQueue } from '../../functions/node-monitor/tick-queue.ts';
-import { sqsPartQueue } from '../../shared/aws/connection/sqs.ts';
+import { sqsPartQueue } from '../../shared/aws/sqs.ts';
 import { listenOnLoopback } from '../../shared/host/loopback.ts';
 import { LocalQueue } from './queue.ts';
 import { startSqsServer } from './sqs-server.ts';

@@ -17,7 +17,7 @@ import { isRelayUsable } from '../../agent/rules/relay-use.ts';
 import type { FunctionName } from '../../functions/function-list.ts';
 import { type Dollars, SECONDS_A_MONTH, SECONDS_PER_DAY } from '../../shared/cost/prices.ts';
 import { COST_PERIOD_SECONDS } from '../../shared/cost/running-cost.ts';
-import { scanSegmentsFor } from '../../shared/fleet/health/health-store.ts';
+import { scanSegmentsFor } from '../../shared/fleet/nodes/health-store.ts';
 import { LEASE_BATCH_ITEMS_MAX } from '../../shared/fleet/nodes/lease-batch.ts';
 import { defaultPolicy, INTERVAL_JITTER } from '../../shared/fleet/policy.ts';
 import { type FunctionTaken, type Measurement, NOTHING, notNegative, plus, type Taken, times } from './measurement.ts';

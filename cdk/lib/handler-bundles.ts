@@ -83,7 +83,7 @@ function optionsOf(functionNames: readonly FunctionName[]): BuildOptions & { rea
     conditions: ['module'],
     // Lambda puts the role's credentials into the environment. The SDK's credential chain is half of its client's size.
     alias: {
-      '@aws-sdk/credential-provider-node': join(repositoryRoot, 'shared/aws/dynamodb/no-credential-chain.ts'),
+      '@aws-sdk/credential-provider-node': join(repositoryRoot, 'shared/aws/no-credential-chain.ts'),
       ...builtinAliases(),
     },
     minify: true,

@@ -1,5 +1,5 @@
 /** The time of AWS: the Date header of an unsigned request, which needs no permission. */
-import { awsHost } from '../../shared/aws/connection/connection.ts';
+import { awsHost } from '../../shared/aws/connection.ts';
 import type { AwsAccount } from './aws.ts';
 import { measuredExchange } from './exchange.ts';
 

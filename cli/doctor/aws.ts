@@ -1,5 +1,5 @@
 /** The AWS account of a cluster: clients with bounded waits, and their errors in one form. */
-import type { AwsCredentials } from '../../shared/aws/connection/connection.ts';
+import type { AwsCredentials } from '../../shared/aws/connection.ts';
 import { defined } from '../../shared/defined.ts';
 import { CommandError, type CommandIo } from '../command.ts';
 

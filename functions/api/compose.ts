@@ -2,23 +2,23 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { AccessEntry } from '../../shared/access/access-entry.ts';
 import { apiAuthorities } from '../../shared/access/api-authorities.ts';
+import { bearerSchemes } from '../../shared/access/bearer.ts';
 import { bootstrapTokenStore } from '../../shared/access/bootstrap-token-store.ts';
 import { nodeKeys } from '../../shared/access/node-key-store.ts';
+import { nodeTokens } from '../../shared/access/node-tokens.ts';
 import { accountKeys, keepAccountKey, keepTicketKey, probeKeys } from '../../shared/access/process-key-store.ts';
+import { processKeys } from '../../shared/access/process-keys.ts';
+import { readPublicKey } from '../../shared/access/public-keys.ts';
 import { API_LIMITS } from '../../shared/access/request-throttle.ts';
-import { bearerSchemes } from '../../shared/access/tokens/bearer.ts';
-import { nodeTokens } from '../../shared/access/tokens/node-tokens.ts';
-import { processKeys } from '../../shared/access/tokens/process-keys.ts';
-import { readPublicKey } from '../../shared/access/tokens/public-keys.ts';
-import { staticTokenAuthenticator } from '../../shared/access/tokens/static-tokens.ts';
-import { watchTicketIssuer } from '../../shared/access/tokens/watch-tickets.ts';
+import { staticTokenAuthenticator } from '../../shared/access/static-tokens.ts';
+import { watchTicketIssuer } from '../../shared/access/watch-tickets.ts';
 import { behindFence } from '../../shared/api/move-door.ts';
 import type { ReadYaml } from '../../shared/api/request/yaml-body.ts';
 import { redirectWatches } from '../../shared/api/watch/watch-redirect.ts';
-import type { CloudScope } from '../../shared/aws/lambda/cloud.ts';
-import type { Environment } from '../../shared/aws/lambda/controllers.ts';
-import { loadOnDemand } from '../../shared/aws/lambda/load-on-demand.ts';
-import { composeServing } from '../../shared/aws/lambda/serving.ts';
+import type { CloudScope } from '../../shared/aws/cloud.ts';
+import type { Environment } from '../../shared/aws/controllers.ts';
+import { loadOnDemand } from '../../shared/aws/load-on-demand.ts';
+import { composeServing } from '../../shared/aws/serving.ts';
 import { systemBusyMs, systemClock } from '../../shared/clock.ts';
 import { accessEntriesFromJson } from '../../shared/config/access-entries.ts';
 import { apiConfig, loadConfig } from '../../shared/config/environment.ts';
@@ -98,8 +98,6 @@ const readYamlOnDemand: ReadYaml = async (text) => (await import('./read-yaml.ts
 
 /** EC2's client is as large as the rest of this function. It is loaded when the first instance enrols. */
 function ec2OnDemand(environment: Environment, scope: CloudScope): Pick<Cloud, 'describeInstances'> {
-  const loaded = loadOnDemand(async () =>
-    (await import('../../shared/aws/lambda/cloud.ts')).composeCloud(environment, scope),
-  );
+  const loaded = loadOnDemand(async () => (await import('../../shared/aws/cloud.ts')).composeCloud(environment, scope));
   return { describeInstances: async (instances) => (await loaded()).describeInstances(instances) };
 }

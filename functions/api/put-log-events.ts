@@ -6,8 +6,8 @@
  * (sequence tokens are ignored since 2023).
  */
 import type { AuditTrail } from '../../shared/access/audit-trail.ts';
-import { type AwsConnection, awsConnectionFrom } from '../../shared/aws/connection/connection.ts';
-import { signedPost } from '../../shared/aws/connection/signed-post.ts';
+import { type AwsConnection, awsConnectionFrom } from '../../shared/aws/connection.ts';
+import { signedPost } from '../../shared/aws/signed-post.ts';
 
 export interface AuditLogConnection extends AwsConnection {
   readonly logGroup: string;

@@ -1,5 +1,5 @@
-import { composeCloud } from '../../shared/aws/lambda/cloud.ts';
-import { composeDependencies, type Environment } from '../../shared/aws/lambda/controllers.ts';
+import { composeCloud } from '../../shared/aws/cloud.ts';
+import { composeDependencies, type Environment } from '../../shared/aws/controllers.ts';
 import { cloudNodeConfig, loadConfig } from '../../shared/config/environment.ts';
 import { processInstance, runCloudNode } from './work.ts';
 

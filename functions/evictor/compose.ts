@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { composeDependencies, type Environment } from '../../shared/aws/lambda/controllers.ts';
+import { composeDependencies, type Environment } from '../../shared/aws/controllers.ts';
 import { evictorConfig, loadConfig } from '../../shared/config/environment.ts';
 import { runEvictorSlot } from './work.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { GateVerdict } from '../../shared/fleet/gate/gate.ts';
+import type { GateVerdict } from '../../shared/fleet/marks/gate.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import { replayed } from '../../test/support/replayed.ts';
 import { aNode } from '../../test/support/ruled-fleet.ts';

@@ -19,8 +19,8 @@ import {
   zoneText,
 } from '../../shared/decisions/record-parts.ts';
 import { gateReasonsText } from '../../shared/events/event-text.ts';
-import type { GateReason, GateVerdict } from '../../shared/fleet/gate/gate.ts';
-import type { NodeHealth } from '../../shared/fleet/health/health-row.ts';
+import type { GateReason, GateVerdict } from '../../shared/fleet/marks/gate.ts';
+import type { NodeHealth } from '../../shared/fleet/nodes/health-row.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
 import type { QueuedNode } from '../../shared/fleet/zones/fleet-records.ts';
 import type { Limiter } from '../../shared/fleet/zones/limiter.ts';

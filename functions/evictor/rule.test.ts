@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { NodeHealth } from '../../shared/fleet/health/health-row.ts';
+import type { NodeHealth } from '../../shared/fleet/nodes/health-row.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import type { Limiter } from '../../shared/fleet/zones/limiter.ts';
 import { aNode } from '../../test/support/ruled-fleet.ts';

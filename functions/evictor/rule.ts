@@ -6,9 +6,9 @@
  * Source: doNoExecuteTaintingPass in pkg/controller/nodelifecycle/node_lifecycle_controller.go.
  */
 
-import type { GateReason, GateVerdict } from '../../shared/fleet/gate/gate.ts';
-import { healthVerdict, isReturning, isSilencePlanned } from '../../shared/fleet/health/health.ts';
-import type { NodeHealth } from '../../shared/fleet/health/health-row.ts';
+import type { GateReason, GateVerdict } from '../../shared/fleet/marks/gate.ts';
+import { healthVerdict, isReturning, isSilencePlanned } from '../../shared/fleet/nodes/health.ts';
+import type { NodeHealth } from '../../shared/fleet/nodes/health-row.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
 import { decideNoExecute, type NoExecuteKind } from '../../shared/fleet/taints/node-taints.ts';
 import type { QueuedNode } from '../../shared/fleet/zones/fleet-records.ts';

@@ -1,4 +1,4 @@
-import { composeDependencies, type Environment } from '../../shared/aws/lambda/controllers.ts';
+import { composeDependencies, type Environment } from '../../shared/aws/controllers.ts';
 import { loadConfig, streamConfig } from '../../shared/config/environment.ts';
 import type { ItemChangeRecord } from '../../shared/ticks/item-change.ts';
 import { onHealthChange } from './work.ts';

@@ -1,4 +1,4 @@
-import { streamHandler } from '../../shared/aws/lambda/stream-handler.ts';
+import { streamHandler } from '../../shared/aws/stream-handler.ts';
 import { composeHealthStream } from './compose.ts';
 
 export const handler = streamHandler(composeHealthStream(process.env));

@@ -12,10 +12,10 @@
  * end is ended by node-monitor (silence-watch.ts).
  */
 
-import { gateOf, gateVerdictOf } from '../../shared/fleet/gate/gate.ts';
-import { lastSpokeAtMs } from '../../shared/fleet/health/health.ts';
-import type { NodeHealth } from '../../shared/fleet/health/health-row.ts';
-import { nodeHealthOf } from '../../shared/fleet/health/health-row.ts';
+import { gateOf, gateVerdictOf } from '../../shared/fleet/marks/gate.ts';
+import { lastSpokeAtMs } from '../../shared/fleet/nodes/health.ts';
+import type { NodeHealth } from '../../shared/fleet/nodes/health-row.ts';
+import { nodeHealthOf } from '../../shared/fleet/nodes/health-row.ts';
 import { policyOf } from '../../shared/fleet/nodes/node-profile.ts';
 import { endPlannedSilence } from '../../shared/fleet/taints/end-planned-silence.ts';
 import { liftTaints } from '../../shared/fleet/taints/lift-taints.ts';

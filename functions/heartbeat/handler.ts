@@ -1,5 +1,5 @@
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from 'aws-lambda';
-import { requestOf, resultOf } from '../../shared/aws/lambda/http-event.ts';
+import { requestOf, resultOf } from '../../shared/aws/http-event.ts';
 import { composeHeartbeat } from './compose.ts';
 
 const heartbeat = composeHeartbeat(process.env);

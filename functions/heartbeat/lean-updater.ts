@@ -9,10 +9,9 @@
  * timeout, up to `attemptsMax` times in all. Consequences for callers: ItemStore.write.
  */
 import type { GetItemCommandOutput, UpdateItemCommandOutput } from '@aws-sdk/client-dynamodb';
-import { endpointOf } from '../../shared/aws/connection/connection.ts';
-import { type PostAnswer, postClient, RequestError, requestSigner } from '../../shared/aws/connection/signed-post.ts';
-import type { DynamoDbClientOptions } from '../../shared/aws/dynamodb/client.ts';
-import { itemFromWire, toWire } from '../../shared/aws/dynamodb/expression.ts';
+import { endpointOf } from '../../shared/aws/connection.ts';
+import type { DynamoDbClientOptions } from '../../shared/aws/dynamodb-client.ts';
+import { itemFromWire, toWire } from '../../shared/aws/dynamodb-expression.ts';
 import {
   consumedWanted,
   isRepeatable,
@@ -22,7 +21,8 @@ import {
   reportConsumed,
   tableNameOf,
   updateItem,
-} from '../../shared/aws/dynamodb/request.ts';
+} from '../../shared/aws/dynamodb-request.ts';
+import { type PostAnswer, postClient, RequestError, requestSigner } from '../../shared/aws/signed-post.ts';
 import type { ItemReader, ItemUpdater } from '../../shared/store/item-store.ts';
 
 export interface LeanUpdaterOptions extends RequestOptions {

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Authenticator } from '../../shared/access/authenticator.ts';
 import { HEARTBEAT_LIMITS, requestThrottle } from '../../shared/access/request-throttle.ts';
 import { defined } from '../../shared/defined.ts';
-import { healthKey } from '../../shared/fleet/health/health-row.ts';
+import { healthKey } from '../../shared/fleet/nodes/health-row.ts';
 import { HEARTBEAT_URL_ANNOTATION, HEARTBEAT_URL_HEADER } from '../../shared/fleet/nodes/heartbeat-url.ts';
 import {
   LEASE_BATCH_API_VERSION,

@@ -16,12 +16,12 @@ import {
   type LeaseBatchItem,
   PREFER_NEWS,
 } from '../../shared/fleet/nodes/lease-batch.ts';
+import { isJsonObject } from '../../shared/kubernetes/json.ts';
 import { mediaTypeOf, readJson, refuseTooLarge } from '../../shared/kubernetes/request/body.ts';
 import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/request/http.ts';
 import { json, statusResponse } from '../../shared/kubernetes/request/respond.ts';
 import type { KubeStatus } from '../../shared/kubernetes/status.ts';
 import * as status from '../../shared/kubernetes/status.ts';
-import { isJsonObject } from '../../shared/kubernetes/wire/json.ts';
 
 /** Updates at a time: half the connections to the table. */
 const ITEMS_AT_ONCE = 16;

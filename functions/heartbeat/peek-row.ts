@@ -1,4 +1,4 @@
-import { hasLease, healthKey, LEASE } from '../../shared/fleet/health/health-row.ts';
+import { hasLease, healthKey, LEASE } from '../../shared/fleet/nodes/health-row.ts';
 import { type Item, type ItemUpdater, StoreFault } from '../../shared/store/item-store.ts';
 
 /**

@@ -1,7 +1,7 @@
 /** What invented names in the batches of a relay cost: reads of keys, through the function and the real token check. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import { bearerSchemes } from '../../shared/access/tokens/bearer.ts';
-import { nodeTokens } from '../../shared/access/tokens/node-tokens.ts';
+import { bearerSchemes } from '../../shared/access/bearer.ts';
+import { nodeTokens } from '../../shared/access/node-tokens.ts';
 import { LEASE_BATCH_API_VERSION, LEASE_BATCH_KIND, LEASE_BATCHES_PATH } from '../../shared/fleet/nodes/lease-batch.ts';
 import { leaseChangeOf } from '../../shared/kinds/leases/lease-change.ts';
 import { LEASE_NAMESPACE } from '../../shared/kinds/leases/lease-record.ts';

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Authenticator } from '../../shared/access/authenticator.ts';
 import { defined } from '../../shared/defined.ts';
-import { healthKey } from '../../shared/fleet/health/health-row.ts';
-import { podsChanged } from '../../shared/fleet/health/health-store.ts';
+import { healthKey } from '../../shared/fleet/nodes/health-row.ts';
+import { podsChanged } from '../../shared/fleet/nodes/health-store.ts';
 import type { BeatTimes } from '../../shared/fleet/nodes/node-profile.ts';
 import { leaseChangeOf } from '../../shared/kinds/leases/lease-change.ts';
 import {

@@ -18,7 +18,7 @@ import type { RequestThrottle, Visit } from '../../shared/access/request-throttl
 import type { UserInfo } from '../../shared/access/user-info.ts';
 import type { Clock, RandomSource, StartTimeLimit } from '../../shared/clock.ts';
 import { defined } from '../../shared/defined.ts';
-import { COUNTERS, DIGEST } from '../../shared/fleet/health/health-row.ts';
+import { COUNTERS, DIGEST } from '../../shared/fleet/nodes/health-row.ts';
 import { HEARTBEAT_URL_ANNOTATION, HEARTBEAT_URL_HEADER } from '../../shared/fleet/nodes/heartbeat-url.ts';
 import { isLeaseBatchPath, PREFER_NEWS } from '../../shared/fleet/nodes/lease-batch.ts';
 import type { BeatTimes } from '../../shared/fleet/nodes/node-profile.ts';
@@ -39,8 +39,10 @@ import { LEASES } from '../../shared/kinds/leases/resource.ts';
 import { leaseMessages, leaseSchema } from '../../shared/kinds/leases/schema.ts';
 import { validateLease, validateLeaseSpec } from '../../shared/kinds/leases/validate.ts';
 import type { KubeObject } from '../../shared/kinds/types.ts';
+import { isJsonObject, setMember } from '../../shared/kubernetes/json.ts';
 import { NAME_LENGTH_MAX } from '../../shared/kubernetes/kubernetes.ts';
 import { patchTransform } from '../../shared/kubernetes/patch/patch.ts';
+import { PROTOBUF_MEDIA_TYPE } from '../../shared/kubernetes/protobuf-envelope.ts';
 import {
   decodeObject,
   fieldValidationOf,
@@ -58,9 +60,7 @@ import { type NoteRefusal, refusedSignIns } from '../../shared/kubernetes/reques
 import { dryRunOf, parsePath, type ResourceTarget } from '../../shared/kubernetes/request/request.ts';
 import { isStatusError, json, statusResponse, warningHeaders } from '../../shared/kubernetes/request/respond.ts';
 import * as status from '../../shared/kubernetes/status.ts';
-import { resourceVersionRequired } from '../../shared/kubernetes/validation/metadata.ts';
-import { isJsonObject, setMember } from '../../shared/kubernetes/wire/json.ts';
-import { PROTOBUF_MEDIA_TYPE } from '../../shared/kubernetes/wire/protobuf-envelope.ts';
+import { resourceVersionRequired } from '../../shared/kubernetes/validate-metadata.ts';
 import type { Log } from '../../shared/observability/log.ts';
 import type { Item, ItemUpdater } from '../../shared/store/item-store.ts';
 import { type BatchContext, serveBatch } from './lease-batch.ts';

@@ -1,5 +1,5 @@
-import { queueConnectionFrom, sqsPartQueue } from '../../shared/aws/connection/sqs.ts';
-import { composeDependencies, type Environment } from '../../shared/aws/lambda/controllers.ts';
+import { composeDependencies, type Environment } from '../../shared/aws/controllers.ts';
+import { queueConnectionFrom, sqsPartQueue } from '../../shared/aws/sqs.ts';
 import { loadConfig, markerConfig } from '../../shared/config/environment.ts';
 import { onMarkPart, type ReceivedPart } from './work.ts';
 

@@ -18,9 +18,7 @@
 
 import { nodeNotReady } from '../../shared/events/event-text.ts';
 import { recordEvents } from '../../shared/events/record-event.ts';
-import { gateVerdictFor, gateVerdictOf } from '../../shared/fleet/gate/gate.ts';
-import type { NodeHealth } from '../../shared/fleet/health/health-row.ts';
-import { readHealth } from '../../shared/fleet/health/health-store.ts';
+import { gateVerdictFor, gateVerdictOf } from '../../shared/fleet/marks/gate.ts';
 import { type MarkedNode, type MarkToDo, markNodes } from '../../shared/fleet/marks/mark-nodes.ts';
 import {
   type FollowUpPart,
@@ -32,6 +30,8 @@ import {
 import { markPodsOfNode } from '../../shared/fleet/marks/mark-pods.ts';
 import { reportMarks } from '../../shared/fleet/marks/report-marks.ts';
 import { decideMark } from '../../shared/fleet/marks/rule.ts';
+import type { NodeHealth } from '../../shared/fleet/nodes/health-row.ts';
+import { readHealth } from '../../shared/fleet/nodes/health-store.ts';
 import type { FleetState } from '../../shared/fleet/zones/fleet-store.ts';
 import { NODES } from '../../shared/kinds/nodes/resource.ts';
 import { shardOf } from '../../shared/store/layout.ts';

@@ -26,7 +26,7 @@
  *   - The message is lost, or was received too often: the watchdog's message restarts the chain. It comes in each
  *     minute, at any second of it, so a chain is dead for less than two minutes.
  *
- * A gap of over half a grace period closes the gate at the next tick (shared/fleet/gate/gate.ts).
+ * A gap of over half a grace period closes the gate at the next tick (shared/fleet/marks/gate.ts).
  *
  * Lambda ends a chain of a function and a queue after about 16 invocations, unless the function's recursive loop
  * detection is `Allow` (AWS Lambda Developer Guide, "Use Lambda recursive loop detection to prevent infinite loops").

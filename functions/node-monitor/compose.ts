@@ -1,9 +1,9 @@
 import { keepProbeKey } from '../../shared/access/process-key-store.ts';
-import { processKeys } from '../../shared/access/tokens/process-keys.ts';
-import { queueConnectionFrom, sqsPartQueue } from '../../shared/aws/connection/sqs.ts';
-import { composeDependencies, type Environment } from '../../shared/aws/lambda/controllers.ts';
-import { composeEventBus } from '../../shared/aws/lambda/event-bus.ts';
-import { lambdaConnectionFrom, lambdaWaker } from '../../shared/aws/lambda/function-waker.ts';
+import { processKeys } from '../../shared/access/process-keys.ts';
+import { composeDependencies, type Environment } from '../../shared/aws/controllers.ts';
+import { composeEventBus } from '../../shared/aws/event-bus.ts';
+import { lambdaConnectionFrom, lambdaWaker } from '../../shared/aws/function-waker.ts';
+import { queueConnectionFrom, sqsPartQueue } from '../../shared/aws/sqs.ts';
 import { systemClock } from '../../shared/clock.ts';
 import { loadConfig, monitorConfig } from '../../shared/config/environment.ts';
 import { log } from '../../shared/observability/logger.ts';

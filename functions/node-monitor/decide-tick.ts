@@ -1,11 +1,11 @@
 /** What a tick decides, from what it has read: gate, marks, zones, total disruption, and the records of that. */
 import type { DecisionDraft } from '../../shared/decisions/decision-record.ts';
 import { defined } from '../../shared/defined.ts';
-import { rememberedFaults } from '../../shared/fleet/gate/fault-times.ts';
-import { decideGate, type GateRecord, type Probe } from '../../shared/fleet/gate/gate.ts';
-import type { NodeHealth } from '../../shared/fleet/health/health-row.ts';
 import { disruptionDraft, gateDraft } from '../../shared/fleet/marks/decisions.ts';
+import { rememberedFaults } from '../../shared/fleet/marks/fault-times.ts';
+import { decideGate, type GateRecord, type Probe } from '../../shared/fleet/marks/gate.ts';
 import { decideMonitor, type MonitorOutcome } from '../../shared/fleet/marks/rule.ts';
+import type { NodeHealth } from '../../shared/fleet/nodes/health-row.ts';
 import { DEFAULT_PROFILE, policyOf, profileNames } from '../../shared/fleet/nodes/node-profile.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
 import type { FleetRecords, FleetState } from '../../shared/fleet/zones/fleet-store.ts';

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { nodeTokens } from '../../shared/access/node-tokens.ts';
 import type { ProcessKey } from '../../shared/access/process-key.ts';
-import { nodeTokens } from '../../shared/access/tokens/node-tokens.ts';
-import { processKeys } from '../../shared/access/tokens/process-keys.ts';
+import { processKeys } from '../../shared/access/process-keys.ts';
 import { nodeKeyPair, nodeToken } from '../../test/support/node-key-pair.ts';
 import { probeTokens } from './probes.ts';
 

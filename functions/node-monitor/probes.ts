@@ -1,7 +1,7 @@
 /** Heartbeats of node-monitor's own, which show that the way of a heartbeat works. */
 import { isUsable, type TokenClaims, tokenClaims } from '../../shared/access/node-token.ts';
 import { PROBE_LEASE, PROBE_USER } from '../../shared/access/probe-identity.ts';
-import type { ProcessKeys, SigningKey } from '../../shared/access/tokens/process-keys.ts';
+import type { ProcessKeys, SigningKey } from '../../shared/access/process-keys.ts';
 import type { Clock } from '../../shared/clock.ts';
 
 export type ProbeOutcome =

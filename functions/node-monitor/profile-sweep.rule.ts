@@ -11,7 +11,7 @@
  * Node that failed is repeated each minute, for an hour after the change at most.
  */
 import { defined } from '../../shared/defined.ts';
-import { DEPLOYED_WITHIN_MS } from '../../shared/fleet/gate/gate.ts';
+import { DEPLOYED_WITHIN_MS } from '../../shared/fleet/marks/gate.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
 import { shortHash } from '../../shared/text.ts';
 

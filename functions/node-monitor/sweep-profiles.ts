@@ -6,8 +6,8 @@
  * policy stay the same.
  */
 
-import { withProfile } from '../../shared/fleet/health/node-digest.ts';
 import { changeNode, nodeRef } from '../../shared/fleet/nodes/change-node.ts';
+import { withProfile } from '../../shared/fleet/nodes/node-digest.ts';
 import { reportUnwritable } from '../../shared/fleet/nodes/report-unwritable.ts';
 import type { ProfileSweep } from '../../shared/fleet/zones/fleet-store.ts';
 import type { KubeNode } from '../../shared/kinds/types.ts';

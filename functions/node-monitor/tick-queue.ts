@@ -1,4 +1,4 @@
-import { type QueueConnection, sqsCaller } from '../../shared/aws/connection/sqs.ts';
+import { type QueueConnection, sqsCaller } from '../../shared/aws/sqs.ts';
 
 /** The queue of the messages that start ticks. */
 export interface TickQueue {

@@ -25,8 +25,8 @@
 
 import { publishEvents } from '../../shared/events/publish-events.ts';
 import { recordEvents } from '../../shared/events/record-event.ts';
-import { firstProbes, type GateRecord, needsAllProbes, PROBES_PER_TICK_MAX } from '../../shared/fleet/gate/gate.ts';
-import { scanHealth } from '../../shared/fleet/health/health-store.ts';
+import { firstProbes, type GateRecord, needsAllProbes, PROBES_PER_TICK_MAX } from '../../shared/fleet/marks/gate.ts';
+import { scanHealth } from '../../shared/fleet/nodes/health-store.ts';
 import { StoreFault } from '../../shared/store/item-store.ts';
 import {
   type Claim,

@@ -1,6 +1,6 @@
-import { composeDependencies, type Environment } from '../../shared/aws/lambda/controllers.ts';
-import { composeEventBus } from '../../shared/aws/lambda/event-bus.ts';
-import { lambdaConnectionFrom, lambdaWaker } from '../../shared/aws/lambda/function-waker.ts';
+import { composeDependencies, type Environment } from '../../shared/aws/controllers.ts';
+import { composeEventBus } from '../../shared/aws/event-bus.ts';
+import { lambdaConnectionFrom, lambdaWaker } from '../../shared/aws/function-waker.ts';
 import { loadConfig, objectStreamConfig } from '../../shared/config/environment.ts';
 import type { ItemChangeRecord } from '../../shared/ticks/item-change.ts';
 import { objectStreamDependencies } from './dependencies.ts';

@@ -1,4 +1,4 @@
-import { streamHandler } from '../../shared/aws/lambda/stream-handler.ts';
+import { streamHandler } from '../../shared/aws/stream-handler.ts';
 import { composeObjectStream } from './compose.ts';
 
 export const handler = streamHandler(composeObjectStream(process.env));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { COUNTERS, healthKey } from '../../shared/fleet/health/health-row.ts';
+import { COUNTERS, healthKey } from '../../shared/fleet/nodes/health-row.ts';
 import type { ItemKey } from '../../shared/store/item-store.ts';
 import { controlledFleet } from '../../test/support/controlled-fleet.ts';
 

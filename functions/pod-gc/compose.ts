@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { composeCloud } from '../../shared/aws/lambda/cloud.ts';
-import { composeDependencies, type Environment } from '../../shared/aws/lambda/controllers.ts';
+import { composeCloud } from '../../shared/aws/cloud.ts';
+import { composeDependencies, type Environment } from '../../shared/aws/controllers.ts';
 import { loadConfig, podGcConfig } from '../../shared/config/environment.ts';
 import { podGcDependencies } from './dependencies.ts';
 import { runPodGc } from './work.ts';

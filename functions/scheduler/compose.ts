@@ -1,4 +1,4 @@
-import { composeDependencies, type Environment } from '../../shared/aws/lambda/controllers.ts';
+import { composeDependencies, type Environment } from '../../shared/aws/controllers.ts';
 import { controllerConfig, loadConfig } from '../../shared/config/environment.ts';
 import { scheduler } from './work.ts';
 

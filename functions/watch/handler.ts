@@ -1,5 +1,5 @@
 import type { LambdaFunctionURLEvent } from 'aws-lambda';
-import { requestOfUrl, streamAnswer, throwUnlessOfStream } from '../../shared/aws/lambda/http-event.ts';
+import { requestOfUrl, streamAnswer, throwUnlessOfStream } from '../../shared/aws/http-event.ts';
 import { meter } from '../../shared/observability/meter.ts';
 import { composeWatch } from './compose.ts';
 

@@ -3,8 +3,8 @@
 import type { Authentication } from '../../shared/access/authenticator.ts';
 import { withoutImpersonation } from '../../shared/access/impersonation.ts';
 import type { NodeKeys } from '../../shared/access/node-keys.ts';
-import type { WatchTicketVerifier } from '../../shared/access/tokens/watch-tickets.ts';
 import type { UserInfo } from '../../shared/access/user-info.ts';
+import type { WatchTicketVerifier } from '../../shared/access/watch-tickets.ts';
 import { readLog } from '../../shared/api/logs/read-log.ts';
 import type { AnswerPodLog, Answers, Call, ReadDependencies } from '../../shared/api/request/call.ts';
 import { acceptsGzip } from '../../shared/api/request/response-size.ts';

@@ -1,5 +1,5 @@
 import { apiAuthorities } from '../../shared/access/api-authorities.ts';
-import { composeDependencies, type Environment } from '../../shared/aws/lambda/controllers.ts';
+import { composeDependencies, type Environment } from '../../shared/aws/controllers.ts';
 import { evictorConfig, loadConfig } from '../../shared/config/environment.ts';
 import type { ItemChangeRecord } from '../../shared/ticks/item-change.ts';
 import { workloadDependencies } from './dependencies.ts';

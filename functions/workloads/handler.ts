@@ -1,6 +1,6 @@
 import type { Context, DynamoDBBatchResponse, DynamoDBStreamEvent } from 'aws-lambda';
-import { streamHandler } from '../../shared/aws/lambda/stream-handler.ts';
-import { tickHandler } from '../../shared/aws/lambda/tick-handler.ts';
+import { streamHandler } from '../../shared/aws/stream-handler.ts';
+import { tickHandler } from '../../shared/aws/tick-handler.ts';
 import { composeWorkloads } from './compose.ts';
 
 const { policy, tick, onRecords } = composeWorkloads(process.env);

@@ -6,12 +6,12 @@
  */
 
 import { defined } from '../../shared/defined.ts';
-import { gateVerdictFor } from '../../shared/fleet/gate/gate.ts';
+import { gateVerdictFor } from '../../shared/fleet/marks/gate.ts';
 import { controllerOf } from '../../shared/kinds/controller-of.ts';
 import type { KubeDaemonSet, KubeJob, KubeNode, KubeObject, ObjectRef, PodSpec } from '../../shared/kinds/types.ts';
+import { jsonEqual } from '../../shared/kubernetes/json.ts';
 import type { LabelSelectorSpec } from '../../shared/kubernetes/selectors.ts';
 import { selectorFromSpec } from '../../shared/kubernetes/selectors.ts';
-import { jsonEqual } from '../../shared/kubernetes/wire/json.ts';
 import { objectOf, refOf } from '../../shared/store/object-record.ts';
 import {
   groupedBy,

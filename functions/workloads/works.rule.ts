@@ -4,7 +4,7 @@ import { controllerOf } from '../../shared/kinds/controller-of.ts';
 import { isNamespaceContent } from '../../shared/kinds/namespaces/content-names.ts';
 import { isTerminated } from '../../shared/kinds/pods/phase.ts';
 import type { KubeNode, KubeObject, KubePod, ObjectRef, OwnerReference } from '../../shared/kinds/types.ts';
-import { jsonEqual } from '../../shared/kubernetes/wire/json.ts';
+import { jsonEqual } from '../../shared/kubernetes/json.ts';
 import { labelsOfConcern } from './disruption/rule.ts';
 import { labelsOfEndpoints, SERVICE_NAME_LABEL } from './endpoints/rule.ts';
 import type { OwnerCoordinates } from './garbage-collector/rule.ts';

@@ -1,5 +1,5 @@
 /** The generated files, as text. */
-import { typeTable as readTable } from '../../shared/kubernetes/schema/type-table.ts';
+import { typeTable as readTable } from '../../shared/kubernetes/type-table.ts';
 import type { Wanted } from './roots.ts';
 import { tsTypes } from './ts-types.ts';
 import { type Entry, type ReadSource, typeTable } from './type-table.ts';
@@ -32,7 +32,7 @@ ${lease.map(lineOf).join('\n')}
       `${WRITTEN_BY}
 import { LEASE_TABLE } from './lease-table.ts';
 
-/** Types of the kinds that are served. kubernetes/schema/type-table.ts describes the form. */
+/** Types of the kinds that are served. kubernetes/type-table.ts describes the form. */
 export const TYPE_TABLE = \`\${LEASE_TABLE}
 ${others.map(lineOf).join('\n')}
 \`;

@@ -1,9 +1,9 @@
 /** Upstream's own objects, api/testdata/HEAD: one per kind, in JSON and in protobuf, with a value in every field. */
 import { schemaOf } from '../../shared/kinds/schemas.ts';
 import { messages } from '../../shared/kinds/upstream.ts';
-import { decodeStrict } from '../../shared/kubernetes/schema/decode.ts';
-import type { JsonObject } from '../../shared/kubernetes/wire/json.ts';
-import { decodeProtobuf } from '../../shared/kubernetes/wire/protobuf.ts';
+import { decodeStrict } from '../../shared/kubernetes/decode.ts';
+import type { JsonObject } from '../../shared/kubernetes/json.ts';
+import { decodeProtobuf } from '../../shared/kubernetes/protobuf.ts';
 import type { LeftOut } from './roots.ts';
 
 export interface Pair {

@@ -4,7 +4,7 @@ import { IDENTITY_GROUP } from '../../shared/kinds/identities/resource.ts';
 import { METRICS_GROUP } from '../../shared/kinds/node-metrics/serve.ts';
 import { resources } from '../../shared/kinds/registry.ts';
 import { apiVersionOf } from '../../shared/kubernetes/api-version.ts';
-import { tableGroupVersion } from '../../shared/kubernetes/schema/type-table.ts';
+import { tableGroupVersion } from '../../shared/kubernetes/type-table.ts';
 
 const served = resources
   .filter((resource) => !alwaysEmptyResources.includes(resource))

@@ -1,5 +1,5 @@
 /** TypeScript types of the kinds that code reads, from the table of types. */
-import type { TableEntry, TableField, TableScalar, TypeTable } from '../../shared/kubernetes/schema/type-table.ts';
+import type { TableEntry, TableField, TableScalar, TypeTable } from '../../shared/kubernetes/type-table.ts';
 import { CLOSED, CONSTANT, NULLABLE, PARTIAL, UNMARKED } from './roots.ts';
 
 const SCALARS: Readonly<Record<TableScalar, string>> = {

@@ -1,4 +1,4 @@
-/** The table of types, derived from Kubernetes' Go types. shared/kubernetes/schema/type-table.ts describes its form. */
+/** The table of types, derived from Kubernetes' Go types. shared/kubernetes/type-table.ts describes its form. */
 import { type GoField, type GoPackage, readGoTypes } from './go-source.ts';
 import type { LeftOut } from './roots.ts';
 

@@ -26,7 +26,7 @@ export const AREAS: Readonly<Record<string, Globs>> = {
     ],
     exclude: ACCESS,
   },
-  store: { include: ['shared/store/**/*.ts', 'shared/aws/dynamodb/**/*.ts'], exclude: [] },
+  store: { include: ['shared/store/**/*.ts', 'shared/aws/dynamodb-*.ts'], exclude: [] },
   access: { include: ACCESS, exclude: [] },
   agent: { include: ['agent/{rules,app,adapters}/**/*.ts'], exclude: [] },
 };

@@ -20,8 +20,8 @@ import {
   type TableDescription,
   UpdateTimeToLiveCommand,
 } from '@aws-sdk/client-dynamodb';
-import { dynamoDbItemStore } from '../../shared/aws/dynamodb/item-store.ts';
-import { serviceTimeMs } from '../../shared/aws/dynamodb/service-time.ts';
+import { dynamoDbItemStore } from '../../shared/aws/dynamodb-store.ts';
+import { serviceTimeMs } from '../../shared/aws/service-time.ts';
 import { fleetStore } from '../../shared/fleet/zones/fleet-store.ts';
 import { StartError } from '../../shared/host/start-error.ts';
 import type { ItemStore, TableName } from '../../shared/store/item-store.ts';

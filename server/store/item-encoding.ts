@@ -9,7 +9,7 @@
  *   …         the JSON in UTF-8
  *   4 bytes   length of the first byte string, little-endian; the byte string; and the next
  */
-import { setMember } from '../../shared/kubernetes/wire/json.ts';
+import { setMember } from '../../shared/kubernetes/json.ts';
 import type { AttributeValue, Item } from '../../shared/store/item-store.ts';
 
 export type EncodedItem = string | Uint8Array;

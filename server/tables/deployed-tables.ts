@@ -2,9 +2,9 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { defaultProvider } from '@aws-sdk/credential-provider-node';
 import { describeStack, outputPrefixOf, StackError } from '../../shared/aws/cloudformation/stack-outputs.ts';
-import type { AwsCredentials } from '../../shared/aws/connection/connection.ts';
-import { dynamoDbClient } from '../../shared/aws/dynamodb/client.ts';
-import { dynamoDbItemStore } from '../../shared/aws/dynamodb/item-store.ts';
+import type { AwsCredentials } from '../../shared/aws/connection.ts';
+import { dynamoDbClient } from '../../shared/aws/dynamodb-client.ts';
+import { dynamoDbItemStore } from '../../shared/aws/dynamodb-store.ts';
 import { defined } from '../../shared/defined.ts';
 import { StartError } from '../../shared/host/start-error.ts';
 import type { ItemStore, TableName } from '../../shared/store/item-store.ts';

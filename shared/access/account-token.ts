@@ -6,7 +6,7 @@
 
 import { defined } from '../defined.ts';
 import type { KubeObject, ObjectRef } from '../kinds/types.ts';
-import { isJsonObject } from '../kubernetes/wire/json.ts';
+import { isJsonObject } from '../kubernetes/json.ts';
 import { serviceAccountGroups, serviceAccountIn, serviceAccountUser } from './account-name.ts';
 import type { UserInfo } from './user-info.ts';
 

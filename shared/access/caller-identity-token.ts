@@ -7,7 +7,7 @@
  *
  * Source: kubernetes-sigs/aws-iam-authenticator pkg/token; IAM User Guide, "Signature Version 4: query string".
  */
-import { awsHost, REGION_PATTERN } from '../aws/connection/connection.ts';
+import { awsHost, REGION_PATTERN } from '../aws/connection.ts';
 import { parseRfc3339 } from '../kubernetes/rfc3339.ts';
 
 export const CALLER_IDENTITY_PREFIX = 'k8s-aws-v1.';

@@ -17,7 +17,7 @@ import { ALONE } from '../store/layout.ts';
 import type { AccountKeys } from './account-tokens.ts';
 import type { NodePublicKey } from './node-identity.ts';
 import { type ProcessKey, withProbeKey } from './process-key.ts';
-import type { KeepProcessKey, ProbeKeys, TicketKeys } from './tokens/process-keys.ts';
+import type { KeepProcessKey, ProbeKeys, TicketKeys } from './process-keys.ts';
 
 const PROBE_KEYS: ItemKey = { table: 'control', pk: 'probe-keys', sk: ALONE };
 const ticketKey = (keyId: string): ItemKey => ({ table: 'control', pk: 'ticket-keys', sk: keyId });

@@ -28,7 +28,7 @@ import {
 import { isStatusError, statusResponse } from '../kubernetes/request/respond.ts';
 import { parseFieldSelector } from '../kubernetes/selectors.ts';
 import * as status from '../kubernetes/status.ts';
-import { pathSegmentName } from '../kubernetes/validation/names.ts';
+import { pathSegmentName } from '../kubernetes/validate-names.ts';
 import type { Answers, Call, RequestDependencies, UnstoredRequest } from './request/call.ts';
 import { statusOfFault } from './request/fault-status.ts';
 import { negotiateShape } from './request/response-shape.ts';

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../kubernetes/wire/json.ts';
+import { isJsonObject, type JsonObject } from '../kubernetes/json.ts';
 import { type ParsedPolicy, parsePolicy } from './policy.ts';
 import type { PolicyFault } from './policy-rules.ts';
 import { readOneYaml, type YamlDocument, type YamlPath } from './yaml-documents.ts';

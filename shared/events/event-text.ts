@@ -4,7 +4,7 @@
  */
 
 import { zoneText } from '../decisions/record-parts.ts';
-import type { GateReason } from '../fleet/gate/gate.ts';
+import type { GateReason } from '../fleet/marks/gate.ts';
 import type { ZoneState } from '../fleet/zones/zone-state.ts';
 
 export const NODE_CONTROLLER = 'node-controller';

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { ALL_SCHEMAS } from '../../test/support/all-schemas.ts';
-import type { Schema, StructSchema } from '../kubernetes/schema/schema.ts';
+import type { Schema, StructSchema } from '../kubernetes/schema.ts';
 import { describe as textOf } from './descriptions/describe.ts';
 import { upstream } from './upstream.ts';
 

@@ -1,5 +1,5 @@
 import { apiVersionOf } from '../kubernetes/api-version.ts';
-import type { GroupVersionKind, StructSchema } from '../kubernetes/schema/schema.ts';
+import type { GroupVersionKind, StructSchema } from '../kubernetes/schema.ts';
 import { agentRelease } from './agent-releases/schema.ts';
 import { clusterStatus } from './cluster-statuses/schema.ts';
 import { decision } from './decisions/schema.ts';

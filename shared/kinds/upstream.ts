@@ -1,8 +1,9 @@
 /** Schemas and protobuf messages of Kubernetes' own kinds. Only the API loads them. */
-import { embedded } from '../kubernetes/schema/schema.ts';
-import { type SchemaTable, schemaTable } from '../kubernetes/schema/schema-table.ts';
-import { typeTable } from '../kubernetes/schema/type-table.ts';
-import { type ProtobufTable, protobufTable } from '../kubernetes/wire/protobuf-table.ts';
+
+import { type ProtobufTable, protobufTable } from '../kubernetes/protobuf-table.ts';
+import { embedded } from '../kubernetes/schema.ts';
+import { type SchemaTable, schemaTable } from '../kubernetes/schema-table.ts';
+import { typeTable } from '../kubernetes/type-table.ts';
 import { TYPE_TABLE } from './generated/type-table.ts';
 
 const TYPES = typeTable(TYPE_TABLE);

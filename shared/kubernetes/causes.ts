@@ -2,8 +2,9 @@
  * Causes of a 422 with the reasons and texts of apimachinery
  * (staging/src/k8s.io/apimachinery/pkg/util/validation/field/errors.go).
  */
+
+import { isJsonObject, jsonPrefix } from './json.ts';
 import type { Cause } from './status.ts';
-import { isJsonObject, jsonPrefix } from './wire/json.ts';
 
 /**
  * Longest value in a message. A cause may repeat the list that contains its item, so a longer one would make the work

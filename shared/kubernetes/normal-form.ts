@@ -6,11 +6,11 @@
 import type { KubeObject, ObjectMeta } from '../kinds/types.ts';
 import { apiVersionOf } from './api-version.ts';
 import { sameJson } from './causes.ts';
-import { isJsonObject, type JsonObject, setMember } from './wire/json.ts';
+import { isJsonObject, type JsonObject, setMember } from './json.ts';
 
 export type Json = JsonObject;
 
-export { isJsonObject as isRecord } from './wire/json.ts';
+export { isJsonObject as isRecord } from './json.ts';
 
 /** A field as a record; {} when it is absent or something else. */
 export const recordOf = (value: unknown): Json => (isJsonObject(value) ? value : {});

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { invalidValue, shown } from './causes.ts';
+import { jsonPrefix } from './json.ts';
 import type { Cause } from './status.ts';
 import { applyConflict, badRequest, forbidden, invalid, StatusError } from './status.ts';
 import { CAUSES_MAX, STATUS_BYTES_MAX } from './status-object.ts';
-import { jsonPrefix } from './wire/json.ts';
 
 const bytesOf = (error: StatusError): number => Buffer.byteLength(JSON.stringify(error.status));
 const pod = { group: '', kind: 'Pod' };

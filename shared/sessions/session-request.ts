@@ -5,7 +5,7 @@
  *   GET /apis/nodekeeper.dev/v1alpha1/nodesessions/<node>        the line, a WebSocket: a LineMessage per message
  *   GET /apis/nodekeeper.dev/v1alpha1/nodesessions/<node>/<id>   one session, a WebSocket: messages of channels.ts
  */
-import { isJsonObject } from '../kubernetes/wire/json.ts';
+import { isJsonObject } from '../kubernetes/json.ts';
 
 /** What both sides speak: a server of another protocol refuses it. */
 export const SESSION_PROTOCOL = 'v1.sessions.nodekeeper.dev';

@@ -6,7 +6,7 @@
  */
 import { defined } from '../defined.ts';
 import type { KubeObject, KubePod, ObjectRef } from '../kinds/types.ts';
-import { jsonEqual } from '../kubernetes/wire/json.ts';
+import { jsonEqual } from '../kubernetes/json.ts';
 import { changeOf, flag, number, packable, present, type RowValues, readRow, text, word } from './attributes.ts';
 import type { Item } from './item-store.ts';
 import { TTL_ATTRIBUTE } from './layout.ts';

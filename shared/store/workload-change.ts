@@ -7,7 +7,7 @@
 import { isNamespaceContent } from '../kinds/namespaces/content-names.ts';
 import { isMirrored } from '../kinds/services/mirrored-endpoints.ts';
 import type { KubeConfigMap, KubeEndpoints, KubeJob, KubeObject, KubePod } from '../kinds/types.ts';
-import { jsonEqual } from '../kubernetes/wire/json.ts';
+import { jsonEqual } from '../kubernetes/json.ts';
 
 /** Finalizers of an object that is deleted after its dependents. */
 const DEPENDENTS_FINALIZERS: ReadonlySet<string> = new Set(['foregroundDeletion', 'orphan']);

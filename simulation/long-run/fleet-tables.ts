@@ -7,8 +7,8 @@
  * Scans are eventually consistent: each partition may show the fleet as it was some seconds ago (`staleReads`).
  */
 
-import { healthKey } from '../../shared/fleet/health/health-row.ts';
-import { withoutPlannedSilence, withProfile, withSilenceMarks } from '../../shared/fleet/health/node-digest.ts';
+import { healthKey } from '../../shared/fleet/nodes/health-row.ts';
+import { withoutPlannedSilence, withProfile, withSilenceMarks } from '../../shared/fleet/nodes/node-digest.ts';
 import { healthWritesFor } from '../../shared/fleet/nodes/node-writes.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
 import { PLANNED_UNTIL_ANNOTATION } from '../../shared/fleet/silences/planned-silence.ts';

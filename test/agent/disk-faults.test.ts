@@ -16,7 +16,7 @@ import { InstalledVersions } from '../../agent/app/updates/installed-versions.ts
 import { trialOutcome } from '../../agent/app/updates/trial-watch.ts';
 import type { PodRuntime } from '../../agent/ports/pod-runtime.ts';
 import type { NodePublicKey } from '../../shared/access/node-identity.ts';
-import { thumbprintOf } from '../../shared/access/tokens/public-keys.ts';
+import { thumbprintOf } from '../../shared/access/public-keys.ts';
 import { podIn, shellPod, uidOf } from '../contract/pod-runtime.ts';
 import { answered, scriptedApi, silentLog } from '../support/agent-api.ts';
 import { type DiskFault, diskFaults } from '../support/disk-faults.ts';

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vite
 import { openConsole } from '../../cli/console.ts';
 import { type Console, serveConsole } from '../../console/server/serve-console.ts';
 import { type ApiClient, createApiClient } from '../../demo/fleet/api-client.ts';
-import { type GateReason, UNTRIED_GATE } from '../../shared/fleet/gate/gate.ts';
+import { type GateReason, UNTRIED_GATE } from '../../shared/fleet/marks/gate.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import { type SilenceHour, silenceBucketOf } from '../../shared/fleet/silences/silence-hour.ts';
 import { silenceHourWrite } from '../../shared/fleet/silences/silence-store.ts';

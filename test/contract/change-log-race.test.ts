@@ -10,7 +10,7 @@
  *   RACE_SEED=… RACE_WRITES=1000 vitest run test/contract/change-log-race.test.ts
  */
 import { describe, expect, it } from 'vitest';
-import { dynamoDbItemStore } from '../../shared/aws/dynamodb/item-store.ts';
+import { dynamoDbItemStore } from '../../shared/aws/dynamodb-store.ts';
 import type { KubeObject, ObjectRef } from '../../shared/kinds/types.ts';
 import { changeLog } from '../../shared/store/change-log.ts';
 import { type ItemStore, StoreFault, type TransactWrite } from '../../shared/store/item-store.ts';

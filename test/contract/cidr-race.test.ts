@@ -6,7 +6,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { cidrStore } from '../../functions/object-stream/cidrs/cidr-store.ts';
 import { cidrAllocator } from '../../functions/object-stream/cidrs/reconcile.ts';
-import { dynamoDbItemStore } from '../../shared/aws/dynamodb/item-store.ts';
+import { dynamoDbItemStore } from '../../shared/aws/dynamodb-store.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
 import type { KubeNode } from '../../shared/kinds/types.ts';

@@ -1,6 +1,6 @@
 /** What controllers keep in the `control` table about ticks, zones and the queue, on every store. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import { UNTRIED_GATE } from '../../shared/fleet/gate/gate.ts';
+import { UNTRIED_GATE } from '../../shared/fleet/marks/gate.ts';
 import {
   acquireTokenWrite,
   dequeueWrite,

@@ -1,6 +1,6 @@
 import { beforeEach, expect, it } from 'vitest';
-import type { NodeHealth } from '../../shared/fleet/health/health-row.ts';
-import { COUNTERS } from '../../shared/fleet/health/health-row.ts';
+import type { NodeHealth } from '../../shared/fleet/nodes/health-row.ts';
+import { COUNTERS } from '../../shared/fleet/nodes/health-row.ts';
 import {
   describeNode,
   flapsChanged,
@@ -10,7 +10,7 @@ import {
   podsChanged,
   podsMarked,
   scanHealth,
-} from '../../shared/fleet/health/health-store.ts';
+} from '../../shared/fleet/nodes/health-store.ts';
 import {
   type LeaseChange,
   leaseMergePatch,

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { leanUpdater } from '../../functions/heartbeat/lean-updater.ts';
-import { dynamoDbItemStore } from '../../shared/aws/dynamodb/item-store.ts';
+import { dynamoDbItemStore } from '../../shared/aws/dynamodb-store.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import { findDynamoDbLocal, startDynamoDbLocal } from '../support/dynamodb-local.ts';
 import { startEngine, type TestEngine } from '../support/engine.ts';

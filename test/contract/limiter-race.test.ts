@@ -5,7 +5,7 @@
  * grants. RACE_SEED=… RACE_ATTEMPTS=… vitest run test/contract/limiter-race.test.ts
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { dynamoDbItemStore } from '../../shared/aws/dynamodb/item-store.ts';
+import { dynamoDbItemStore } from '../../shared/aws/dynamodb-store.ts';
 import { acquireTokenWrite, dequeueWrite, fleetStore } from '../../shared/fleet/zones/fleet-store.ts';
 import { takeTokenUpdate } from '../../shared/fleet/zones/limiter.ts';
 import type { ItemStore } from '../../shared/store/item-store.ts';

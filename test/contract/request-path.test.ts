@@ -6,7 +6,7 @@ import type { LambdaFunctionURLEvent } from 'aws-lambda';
 import { expect, it } from 'vitest';
 import { gatewayEvent } from '../../aws-local/http/gateway-event.ts';
 import { redirectWatches, TICKET_PARAMETER, watchTarget } from '../../shared/api/watch/watch-redirect.ts';
-import { requestOf, requestOfUrl } from '../../shared/aws/lambda/http-event.ts';
+import { requestOf, requestOfUrl } from '../../shared/aws/http-event.ts';
 
 const CONTEXT = { routeKey: '$default', requestId: '1', accountId: '1', apiId: 'a', domainName: 'a', nowMs: 0 };
 

@@ -3,7 +3,7 @@
  * lost.
  */
 import { beforeEach, expect, it } from 'vitest';
-import { markUnknown, scanHealth } from '../../shared/fleet/health/health-store.ts';
+import { markUnknown, scanHealth } from '../../shared/fleet/nodes/health-store.ts';
 import { shardsOf } from '../../shared/kinds/resources.ts';
 import { changeLog } from '../../shared/store/change-log.ts';
 import { type ApiInMemory, apiInMemory, MERGE, NODES, node, STRATEGIC } from '../support/api-in-memory.ts';

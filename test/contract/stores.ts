@@ -1,6 +1,6 @@
 /** Runs a suite of a typed store on every ItemStore that needs no download. */
 import { afterAll, beforeAll, describe, expect } from 'vitest';
-import { dynamoDbItemStore } from '../../shared/aws/dynamodb/item-store.ts';
+import { dynamoDbItemStore } from '../../shared/aws/dynamodb-store.ts';
 import type { ConsumedUnits, ItemStore } from '../../shared/store/item-store.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import { conflictingStore } from '../support/conflicting-store.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { leaseProbe, probeTokens } from '../../functions/node-monitor/probes.ts';
 import { keepProbeKey } from '../../shared/access/process-key-store.ts';
-import { processKeys } from '../../shared/access/tokens/process-keys.ts';
+import { processKeys } from '../../shared/access/process-keys.ts';
 import { StoreFault } from '../../shared/store/item-store.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import { settledFleet } from '../support/controlled-fleet.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { fleetControllers } from '../../server/fleet-controllers.ts';
-import { describeNode } from '../../shared/fleet/health/health-store.ts';
+import { describeNode } from '../../shared/fleet/nodes/health-store.ts';
 import { defaultPolicy, type Policy } from '../../shared/fleet/policy.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { CreateTableCommand, DescribeTimeToLiveCommand } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ApiClient, createApiClient } from '../../demo/fleet/api-client.ts';
-import { dynamoDbItemStore } from '../../shared/aws/dynamodb/item-store.ts';
+import { dynamoDbItemStore } from '../../shared/aws/dynamodb-store.ts';
 import { type StandInCloudFormation, startCloudFormation } from '../support/cloudformation.ts';
 import { startEngine, type TestEngine } from '../support/engine.ts';
 import { MovingMachine } from '../support/moving-machines.ts';

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ApiClient, createApiClient } from '../../demo/fleet/api-client.ts';
-import { dynamoDbItemStore } from '../../shared/aws/dynamodb/item-store.ts';
+import { dynamoDbItemStore } from '../../shared/aws/dynamodb-store.ts';
 import { type StandInCloudFormation, startCloudFormation } from '../support/cloudformation.ts';
 import { startEngine, type TestEngine } from '../support/engine.ts';
 import { until } from '../support/until.ts';

@@ -2,7 +2,7 @@
 
 import type { FunctionName } from '../../functions/function-list.ts';
 import { defined } from '../../shared/defined.ts';
-import { healthKey } from '../../shared/fleet/health/health-row.ts';
+import { healthKey } from '../../shared/fleet/nodes/health-row.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
 import { shardsOf } from '../../shared/kinds/resources.ts';
 import type { ObjectRef } from '../../shared/kinds/types.ts';

@@ -3,7 +3,7 @@ import { resources } from '../../shared/kinds/registry.ts';
 import { schemaOf } from '../../shared/kinds/schemas.ts';
 import { upstream } from '../../shared/kinds/upstream.ts';
 import { apiVersionOf } from '../../shared/kubernetes/api-version.ts';
-import type { StructSchema } from '../../shared/kubernetes/schema/schema.ts';
+import type { StructSchema } from '../../shared/kubernetes/schema.ts';
 
 /** Every kind that has a schema. */
 export const ALL_SCHEMAS: readonly StructSchema[] = [

@@ -5,10 +5,10 @@ import { accountTokenIssuer, accountTokens } from '../../functions/api/access/ac
 import { composeApi } from '../../functions/api/work.ts';
 import { inProcess } from '../../server/system.ts';
 import type { AuditTrail } from '../../shared/access/audit-trail.ts';
+import { bearerSchemes } from '../../shared/access/bearer.ts';
 import { accountKeys, keepAccountKey } from '../../shared/access/process-key-store.ts';
 import type { RequestLimits } from '../../shared/access/request-throttle.ts';
-import { bearerSchemes } from '../../shared/access/tokens/bearer.ts';
-import { staticTokenAuthenticator } from '../../shared/access/tokens/static-tokens.ts';
+import { staticTokenAuthenticator } from '../../shared/access/static-tokens.ts';
 import type { AnswerWatch } from '../../shared/api/request/call.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { defined } from '../../shared/defined.ts';

@@ -9,7 +9,7 @@
  * handling".
  */
 import { transactionLocks } from '../../aws-local/dynamodb/transaction-locks.ts';
-import { CONFLICT_ATTEMPTS_MAX, CONFLICT_PAUSES } from '../../shared/aws/dynamodb/request.ts';
+import { CONFLICT_ATTEMPTS_MAX, CONFLICT_PAUSES } from '../../shared/aws/dynamodb-request.ts';
 import { backoffMs } from '../../shared/backoff.ts';
 import { type ItemKey, type ItemStore, StoreFault } from '../../shared/store/item-store.ts';
 

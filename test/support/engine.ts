@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CreateTableCommand, type DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { dynamoDbClient } from '../../shared/aws/dynamodb/client.ts';
+import { dynamoDbClient } from '../../shared/aws/dynamodb-client.ts';
 import { freePort } from '../../shared/host/loopback.ts';
 import type { TableName } from '../../shared/store/item-store.ts';
 

@@ -13,9 +13,9 @@ import { accountTokenIssuer, accountTokens } from '../../functions/api/access/ac
 import { composeApi } from '../../functions/api/work.ts';
 import { watchLines } from '../../functions/watch/watch-stream.ts';
 import { inProcess } from '../../server/system.ts';
+import { bearerSchemes } from '../../shared/access/bearer.ts';
 import { accountKeys, keepAccountKey } from '../../shared/access/process-key-store.ts';
-import { bearerSchemes } from '../../shared/access/tokens/bearer.ts';
-import { staticTokenAuthenticator } from '../../shared/access/tokens/static-tokens.ts';
+import { staticTokenAuthenticator } from '../../shared/access/static-tokens.ts';
 import { systemClock, systemRandom } from '../../shared/clock.ts';
 import { defaultPolicy, type Policy } from '../../shared/fleet/policy.ts';
 import { makeAuthority, makeServerCertificate } from '../../shared/host/certificate.ts';

@@ -1,7 +1,7 @@
 /** A machine's key pair and the tokens it signs, honest or forged. */
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import type { NodeKeyAlgorithm, NodePublicKey } from '../../shared/access/node-identity.ts';
-import { readPublicKey } from '../../shared/access/tokens/public-keys.ts';
+import { readPublicKey } from '../../shared/access/public-keys.ts';
 
 export interface NodeKeyPair {
   readonly algorithm: NodeKeyAlgorithm;

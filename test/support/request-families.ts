@@ -7,7 +7,7 @@ import { LEASE_BATCH_API_VERSION, LEASE_BATCH_KIND, LEASE_BATCHES_PATH } from '.
 import type { ResourceDescriptor } from '../../shared/kinds/descriptor.ts';
 import { schemaOf } from '../../shared/kinds/schemas.ts';
 import { messages } from '../../shared/kinds/upstream.ts';
-import type { Field, ListSchema, MapSchema, Schema, StructSchema } from '../../shared/kubernetes/schema/schema.ts';
+import type { Field, ListSchema, MapSchema, Schema, StructSchema } from '../../shared/kubernetes/schema.ts';
 import { APPLY, JSON_PATCH, MERGE, type Send, STRATEGIC } from './api-in-memory.ts';
 import { APPLICATION_OBJECTS } from './application-objects.ts';
 import { PROTOBUF, protobufBody } from './protobuf-body.ts';

@@ -7,15 +7,15 @@
 import { decideEvictions, type EvictionDecision } from '../../functions/evictor/rule.ts';
 import { defined } from '../../shared/defined.ts';
 import type { EventText } from '../../shared/events/event-text.ts';
-import { decideGate, gateVerdict, gateVerdictFor, type Probe, UNTRIED_GATE } from '../../shared/fleet/gate/gate.ts';
-import { isSuspect } from '../../shared/fleet/health/health.ts';
-import type { NodeHealth } from '../../shared/fleet/health/health-row.ts';
+import { decideGate, gateVerdict, gateVerdictFor, type Probe, UNTRIED_GATE } from '../../shared/fleet/marks/gate.ts';
 import {
   decideMonitor,
   type MonitorDecision,
   type MonitorOutcome,
   type MonitorWorld,
 } from '../../shared/fleet/marks/rule.ts';
+import { isSuspect } from '../../shared/fleet/nodes/health.ts';
+import type { NodeHealth } from '../../shared/fleet/nodes/health-row.ts';
 import { defaultPolicy, type Policy } from '../../shared/fleet/policy.ts';
 import { flapHistoryOf, packedFlaps } from '../../shared/fleet/silences/flapping.ts';
 import { decideNoExecute } from '../../shared/fleet/taints/node-taints.ts';

@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { get } from 'node:http';
 import { defined } from '../../../shared/defined.ts';
-import { isJsonObject } from '../../../shared/kubernetes/wire/json.ts';
+import { isJsonObject } from '../../../shared/kubernetes/json.ts';
 import type { AgentConfig } from '../../config.ts';
 import type {
   AgentReading,

@@ -13,7 +13,7 @@ import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject, ran
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { publicKeyOf } from '../../../shared/access/node-identity.ts';
-import { thumbprintOf } from '../../../shared/access/tokens/public-keys.ts';
+import { thumbprintOf } from '../../../shared/access/public-keys.ts';
 import type { PublicHalf } from '../../ports/machine-keys.ts';
 import { makeDirectory } from '../system/directory.ts';
 import * as files from '../system/files.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { NodePublicKey } from '../../../shared/access/node-identity.ts';
-import { nodeTokens } from '../../../shared/access/tokens/node-tokens.ts';
+import { nodeTokens } from '../../../shared/access/node-tokens.ts';
 import { answered, refused, scriptedApi, silentLog, timedOut } from '../../../test/support/agent-api.ts';
 import type { KubeAnswer, KubeRequest } from '../../ports/kube-api.ts';
 import { KeyFileError, type MachineKey, machineKey } from './key-file.ts';

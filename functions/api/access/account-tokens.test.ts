@@ -2,7 +2,7 @@ import { createHmac, createPublicKey, generateKeyPairSync, sign, verify } from '
 import { describe, expect, it } from 'vitest';
 import { ACCOUNT_ISSUER } from '../../../shared/access/account-token.ts';
 import { keepAccountKey } from '../../../shared/access/process-key-store.ts';
-import { readPublicKey } from '../../../shared/access/tokens/public-keys.ts';
+import { readPublicKey } from '../../../shared/access/public-keys.ts';
 import { type ApiAnswer, type ApiInMemory, apiInMemory, MERGE } from '../../../test/support/api-in-memory.ts';
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';

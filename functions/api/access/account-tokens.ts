@@ -22,12 +22,12 @@ import {
 } from '../../../shared/access/account-token.ts';
 import type { AccountKeys, AccountTokenIssuer, FindObject } from '../../../shared/access/account-tokens.ts';
 import type { Authentication } from '../../../shared/access/authenticator.ts';
+import type { BearerScheme } from '../../../shared/access/bearer.ts';
+import { boundedMemory, jsonObjectIn, lookupMemory } from '../../../shared/access/bearer.ts';
 import { hasEnded } from '../../../shared/access/process-key.ts';
-import type { BearerScheme } from '../../../shared/access/tokens/bearer.ts';
-import { boundedMemory, jsonObjectIn, lookupMemory } from '../../../shared/access/tokens/bearer.ts';
-import type { KeepProcessKey } from '../../../shared/access/tokens/process-keys.ts';
-import { processKeys } from '../../../shared/access/tokens/process-keys.ts';
-import { keyObjectOf } from '../../../shared/access/tokens/public-keys.ts';
+import type { KeepProcessKey } from '../../../shared/access/process-keys.ts';
+import { processKeys } from '../../../shared/access/process-keys.ts';
+import { keyObjectOf } from '../../../shared/access/public-keys.ts';
 import type { Log } from '../../../shared/observability/log.ts';
 
 /** How long the objects of a token are not read again, as upstream. A deletion takes effect within it. Milliseconds. */

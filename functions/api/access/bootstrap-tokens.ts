@@ -3,9 +3,9 @@
  * valid and for which node (shared/access/bootstrap-token.ts), because its response can state the reason.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
+import type { BearerScheme } from '../../../shared/access/bearer.ts';
 import { BOOTSTRAP_GROUP, BOOTSTRAP_USER_PREFIX, parseBootstrapToken } from '../../../shared/access/bootstrap-token.ts';
 import type { BootstrapTokens } from '../../../shared/access/node-keys.ts';
-import type { BearerScheme } from '../../../shared/access/tokens/bearer.ts';
 
 export function bootstrapTokens(tokens: BootstrapTokens): BearerScheme {
   return {

@@ -6,9 +6,9 @@
  */
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import type { Authentication } from '../../../shared/access/authenticator.ts';
+import type { BearerScheme } from '../../../shared/access/bearer.ts';
+import { jsonObjectIn } from '../../../shared/access/bearer.ts';
 import { BOOTSTRAP_GROUP } from '../../../shared/access/bootstrap-token.ts';
-import type { BearerScheme } from '../../../shared/access/tokens/bearer.ts';
-import { jsonObjectIn } from '../../../shared/access/tokens/bearer.ts';
 import { INSTANCE_USER_PREFIX, type InstanceScope, instanceVerdict } from './instance-identity.ts';
 
 const PREFIX = 'ec2.';

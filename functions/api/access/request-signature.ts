@@ -1,7 +1,7 @@
 /** The key in a certificate request: whether it signed the request, and what it is called as the key of a machine. */
 import { createPublicKey, type KeyObject, verify } from 'node:crypto';
 import type { PublicKeyReading } from '../../../shared/access/node-keys.ts';
-import { readPublicKey } from '../../../shared/access/tokens/public-keys.ts';
+import { readPublicKey } from '../../../shared/access/public-keys.ts';
 import type { CertificateRequest } from '../../../shared/kinds/certificates/certificate-request.ts';
 
 /** False also for a key that is none. The author of the request then does not have it. */

@@ -14,7 +14,7 @@ import { NODE_USER_PREFIX, nodeIdentity } from '../../../shared/access/node-rest
 import type { UserInfo } from '../../../shared/access/user-info.ts';
 import type { CertificateRequest } from '../../../shared/kinds/certificates/certificate-request.ts';
 import { KUBELET_CLIENT_SIGNER, KUBELET_SERVING_SIGNER } from '../../../shared/kinds/certificates/signing-request.ts';
-import { nodeNameErrors } from '../../../shared/kubernetes/validation/names.ts';
+import { nodeNameErrors } from '../../../shared/kubernetes/validate-names.ts';
 import type { ItemUpdater } from '../../../shared/store/item-store.ts';
 import { shortHash } from '../../../shared/text.ts';
 import { type EnrolDependencies, enrolNode } from './enrol-node.ts';

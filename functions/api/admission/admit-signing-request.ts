@@ -13,9 +13,9 @@ import { readCertificateRequest } from '../../../shared/kinds/certificates/certi
 import { API_CLIENT_SIGNER } from '../../../shared/kinds/certificates/signing-request.ts';
 import type { KubeCertificateSigningRequest } from '../../../shared/kinds/types.ts';
 import { invalidValue } from '../../../shared/kubernetes/causes.ts';
+import { jsonEqual } from '../../../shared/kubernetes/json.ts';
 import { dryRunOf } from '../../../shared/kubernetes/request/request.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
-import { jsonEqual } from '../../../shared/kubernetes/wire/json.ts';
 import { isSignedByItsKey } from '../access/request-signature.ts';
 import type { ServeDependencies } from '../dependencies.ts';
 import type { WriteOptions } from '../verbs/write-options.ts';

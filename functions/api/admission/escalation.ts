@@ -22,8 +22,8 @@ import type {
   KubeRoleBinding,
   PolicyRule,
 } from '../../../shared/kinds/types.ts';
+import { jsonEqual } from '../../../shared/kubernetes/json.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
-import { jsonEqual } from '../../../shared/kubernetes/wire/json.ts';
 import type { WriteOptions } from '../verbs/write-options.ts';
 
 const ROLES: readonly ResourceDescriptor[] = [roles, clusterroles];

@@ -47,6 +47,7 @@ import { defined } from '../../../shared/defined.ts';
 import { readyStatusOf } from '../../../shared/fleet/nodes/conditions.ts';
 import { agentreleases, nodes } from '../../../shared/kinds/registry.ts';
 import type { AgentReleaseCondition, KubeAgentRelease, KubeNode } from '../../../shared/kinds/types.ts';
+import { isJsonObject } from '../../../shared/kubernetes/json.ts';
 import { NAME_LENGTH_MAX } from '../../../shared/kubernetes/kubernetes.ts';
 import { mediaTypeOf, readJson, refuseTooLarge } from '../../../shared/kubernetes/request/body.ts';
 import type { HttpRequest, HttpResponse } from '../../../shared/kubernetes/request/http.ts';
@@ -54,7 +55,6 @@ import type { ResourceTarget } from '../../../shared/kubernetes/request/request.
 import { isStatusError, json } from '../../../shared/kubernetes/request/respond.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { formatTime, parseTimeMs } from '../../../shared/kubernetes/time.ts';
-import { isJsonObject } from '../../../shared/kubernetes/wire/json.ts';
 import { CLIENT_TEXT_MAX } from '../../../shared/store/object-store.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { modifyObject } from '../verbs/modify-object.ts';

@@ -6,8 +6,8 @@
 
 import type { ReadDependencies } from '../../../shared/api/request/call.ts';
 import type { Clock } from '../../../shared/clock.ts';
-import { gateVerdictFor } from '../../../shared/fleet/gate/gate.ts';
-import { scanHealth } from '../../../shared/fleet/health/health-store.ts';
+import { gateVerdictFor } from '../../../shared/fleet/marks/gate.ts';
+import { scanHealth } from '../../../shared/fleet/nodes/health-store.ts';
 import type { Policy } from '../../../shared/fleet/policy.ts';
 import { fleetStore } from '../../../shared/fleet/zones/fleet-store.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';

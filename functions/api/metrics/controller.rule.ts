@@ -3,8 +3,8 @@
  * prefix `nodekeeper_`. Source: pkg/controller/nodelifecycle/metrics.go.
  */
 
-import type { GateVerdict } from '../../../shared/fleet/gate/gate.ts';
-import type { NodeHealth } from '../../../shared/fleet/health/health-row.ts';
+import type { GateVerdict } from '../../../shared/fleet/marks/gate.ts';
+import type { NodeHealth } from '../../../shared/fleet/nodes/health-row.ts';
 import type { FleetRecords } from '../../../shared/fleet/zones/fleet-store.ts';
 import { type ZoneCount, zoneMetricsOf } from '../../../shared/fleet/zones/zone-state.ts';
 import type { MetricFamily } from './open-metrics.ts';

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { UNTRIED_GATE } from '../../../shared/fleet/gate/gate.ts';
+import { UNTRIED_GATE } from '../../../shared/fleet/marks/gate.ts';
 import { acquireTokenWrite, fleetStore } from '../../../shared/fleet/zones/fleet-store.ts';
 import { takeTokenUpdate } from '../../../shared/fleet/zones/limiter.ts';
 import { NO_DISRUPTION } from '../../../shared/fleet/zones/zone-state.ts';

@@ -1,7 +1,7 @@
 import { defined } from '../../../shared/defined.ts';
-import { goName } from '../../../shared/kubernetes/schema/decode.ts';
-import type { Field, Schema, StructSchema } from '../../../shared/kubernetes/schema/schema.ts';
-import type { JsonObject } from '../../../shared/kubernetes/wire/json.ts';
+import { goName } from '../../../shared/kubernetes/decode.ts';
+import type { JsonObject } from '../../../shared/kubernetes/json.ts';
+import type { Field, Schema, StructSchema } from '../../../shared/kubernetes/schema.ts';
 
 const META = 'io.k8s.apimachinery.pkg';
 const QUANTITY = `${META}.api.resource.Quantity`;

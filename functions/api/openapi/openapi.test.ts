@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { describe as textOf } from '../../../shared/kinds/descriptions/describe.ts';
-import { isJsonObject, type JsonObject } from '../../../shared/kubernetes/wire/json.ts';
+import { isJsonObject, type JsonObject } from '../../../shared/kubernetes/json.ts';
 import { createOpenApi, type OpenApiResource } from './openapi.ts';
 
 const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];

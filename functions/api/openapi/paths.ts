@@ -1,8 +1,8 @@
 import { defined } from '../../../shared/defined.ts';
 import { upstream } from '../../../shared/kinds/upstream.ts';
 import { apiVersionOf } from '../../../shared/kubernetes/api-version.ts';
-import { type GroupVersionKind, kindStruct, type StructSchema } from '../../../shared/kubernetes/schema/schema.ts';
-import type { JsonObject } from '../../../shared/kubernetes/wire/json.ts';
+import type { JsonObject } from '../../../shared/kubernetes/json.ts';
+import { type GroupVersionKind, kindStruct, type StructSchema } from '../../../shared/kubernetes/schema.ts';
 import type { Components } from './components.ts';
 
 /** What OpenAPI needs to know of a resource; a resource descriptor has it all. */

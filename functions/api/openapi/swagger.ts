@@ -1,5 +1,5 @@
 /** OpenAPI v2 (Swagger 2.0) from the OpenAPI v3 documents, for clients that read JSON at /openapi/v2. */
-import { isJsonObject, type JsonObject } from '../../../shared/kubernetes/wire/json.ts';
+import { isJsonObject, type JsonObject } from '../../../shared/kubernetes/json.ts';
 
 /** The parts of an OpenAPI v3 document that have a counterpart in v2. */
 export interface OpenApiV3 {

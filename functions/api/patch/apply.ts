@@ -1,11 +1,4 @@
-import { PATCH_DEPTH_MAX } from '../../../shared/kubernetes/patch/result.ts';
-import { decodeStrict, type TypeFault } from '../../../shared/kubernetes/schema/decode.ts';
-import {
-  type ListSchema,
-  memberSchema,
-  type Schema,
-  type StructSchema,
-} from '../../../shared/kubernetes/schema/schema.ts';
+import { decodeStrict, type TypeFault } from '../../../shared/kubernetes/decode.ts';
 import {
   cloneJson,
   getMember,
@@ -13,7 +6,9 @@ import {
   type JsonObject,
   nestsDeeperThan,
   setMember,
-} from '../../../shared/kubernetes/wire/json.ts';
+} from '../../../shared/kubernetes/json.ts';
+import { PATCH_DEPTH_MAX } from '../../../shared/kubernetes/patch/result.ts';
+import { type ListSchema, memberSchema, type Schema, type StructSchema } from '../../../shared/kubernetes/schema.ts';
 import {
   changesOf,
   difference,

@@ -6,14 +6,15 @@
  * `owned` only leads to its children.
  * Source: Kubernetes documentation, "Server-Side Apply"; API reference, FieldsV1.
  */
+
+import { getMember, isJsonObject, type JsonObject, jsonEqual } from '../../../shared/kubernetes/json.ts';
 import {
   type Field,
   type ListSchema,
   memberSchema,
   type Schema,
   type StructSchema,
-} from '../../../shared/kubernetes/schema/schema.ts';
-import { getMember, isJsonObject, type JsonObject, jsonEqual } from '../../../shared/kubernetes/wire/json.ts';
+} from '../../../shared/kubernetes/schema.ts';
 
 export interface FieldSet {
   readonly owned: boolean;

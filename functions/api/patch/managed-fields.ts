@@ -1,5 +1,5 @@
-import type { StructSchema } from '../../../shared/kubernetes/schema/schema.ts';
-import { getMember, isJsonObject, type JsonObject } from '../../../shared/kubernetes/wire/json.ts';
+import { getMember, isJsonObject, type JsonObject } from '../../../shared/kubernetes/json.ts';
+import type { StructSchema } from '../../../shared/kubernetes/schema.ts';
 import {
   changesOf,
   difference,

@@ -1,6 +1,6 @@
 import { messages } from '../../../shared/kinds/upstream.ts';
+import type { ExpectedType } from '../../../shared/kubernetes/protobuf.ts';
 import { type ReadBody, readObjectBody } from '../../../shared/kubernetes/request/body.ts';
-import type { ExpectedType } from '../../../shared/kubernetes/wire/protobuf.ts';
 
 /**
  * An object of any kind that clients send. `expected`: apiVersion and kind of the path.

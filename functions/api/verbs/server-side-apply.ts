@@ -4,6 +4,8 @@ import type { ReadYaml } from '../../../shared/api/request/yaml-body.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
 import { forbiddenField, required } from '../../../shared/kubernetes/causes.ts';
+import { fieldWarnings, strictDecodingMessage, typeFaultMessage } from '../../../shared/kubernetes/decode.ts';
+import { inUnicode } from '../../../shared/kubernetes/json.ts';
 import {
   decodeObject,
   type FieldValidation,
@@ -11,10 +13,8 @@ import {
   refuseTooLarge,
 } from '../../../shared/kubernetes/request/body.ts';
 import { isAskedFor } from '../../../shared/kubernetes/request/request.ts';
-import { fieldWarnings, strictDecodingMessage, typeFaultMessage } from '../../../shared/kubernetes/schema/decode.ts';
-import type { StructSchema } from '../../../shared/kubernetes/schema/schema.ts';
+import type { StructSchema } from '../../../shared/kubernetes/schema.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
-import { inUnicode } from '../../../shared/kubernetes/wire/json.ts';
 import { applyServerSide } from '../patch/apply.ts';
 import type { Writer } from '../patch/managed-fields.ts';
 

@@ -8,8 +8,8 @@
  * A Node without such a change is not written. So the stream record of our own write causes no further write.
  */
 
-import { withProfile } from '../../../shared/fleet/health/node-digest.ts';
 import { withTaints } from '../../../shared/fleet/nodes/change-node.ts';
+import { withProfile } from '../../../shared/fleet/nodes/node-digest.ts';
 import type { Policy } from '../../../shared/fleet/policy.ts';
 import { reconciledTaints } from '../../../shared/fleet/taints/rule.ts';
 import { TAINT_UNINITIALIZED } from '../../../shared/fleet/taints/taint.ts';

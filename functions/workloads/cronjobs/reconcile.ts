@@ -10,8 +10,8 @@ import { type PendingEvent, recordEvents, subjectOf } from '../../../shared/even
 import { controllerOf } from '../../../shared/kinds/controller-of.ts';
 import { prepareJob } from '../../../shared/kinds/jobs/defaults.ts';
 import type { KubeCronJob, KubeJob, ObjectRef, ObjectReference } from '../../../shared/kinds/types.ts';
+import { jsonEqual } from '../../../shared/kubernetes/json.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
-import { jsonEqual } from '../../../shared/kubernetes/wire/json.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
 import { ownedRefs } from '../../../shared/store/owner-index.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';

@@ -10,8 +10,8 @@ import type {
   KubeEndpointSlice,
   KubeEndpoints,
 } from '../../../shared/kinds/types.ts';
-import { addressFamily } from '../../../shared/kubernetes/validation/addresses.ts';
-import { jsonEqual } from '../../../shared/kubernetes/wire/json.ts';
+import { jsonEqual } from '../../../shared/kubernetes/json.ts';
+import { addressFamily } from '../../../shared/kubernetes/validate-addresses.ts';
 import { freeName, MANAGED_BY_LABEL, portsIn, SERVICE_NAME_LABEL, type SlicePlan } from './rule.ts';
 
 const MIRROR_MANAGER = 'endpointslicemirroring-controller.k8s.io';

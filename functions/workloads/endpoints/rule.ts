@@ -15,8 +15,8 @@ import type {
   KubeService,
   ServicePort,
 } from '../../../shared/kinds/types.ts';
-import { addressFamily } from '../../../shared/kubernetes/validation/addresses.ts';
-import { jsonEqual } from '../../../shared/kubernetes/wire/json.ts';
+import { jsonEqual } from '../../../shared/kubernetes/json.ts';
+import { addressFamily } from '../../../shared/kubernetes/validate-addresses.ts';
 import { podNameFor } from '../pods/generated-name.rule.ts';
 
 export const SERVICE_NAME_LABEL = 'kubernetes.io/service-name';

@@ -14,9 +14,9 @@ import { type PendingEvent, recordEvents, subjectOf } from '../../../shared/even
 import { controllerOf } from '../../../shared/kinds/controller-of.ts';
 import type { JobStatus, KubeJob, KubePod, ObjectRef } from '../../../shared/kinds/types.ts';
 import { markDeleted } from '../../../shared/kubernetes/deletion.ts';
+import { jsonEqual } from '../../../shared/kubernetes/json.ts';
 import { selectorFromSpec } from '../../../shared/kubernetes/selectors.ts';
 import { parseTimeMs } from '../../../shared/kubernetes/time.ts';
-import { jsonEqual } from '../../../shared/kubernetes/wire/json.ts';
 import type { Item } from '../../../shared/store/item-store.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
 import { ownedRefs } from '../../../shared/store/owner-index.ts';

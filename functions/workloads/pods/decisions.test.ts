@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { UNTRIED_GATE } from '../../../shared/fleet/gate/gate.ts';
+import { UNTRIED_GATE } from '../../../shared/fleet/marks/gate.ts';
 import { defaultPolicy, type Policy } from '../../../shared/fleet/policy.ts';
 import { NO_DISRUPTION } from '../../../shared/fleet/zones/zone-state.ts';
 import { replayed } from '../../../test/support/replayed.ts';

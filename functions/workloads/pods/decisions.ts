@@ -4,7 +4,7 @@ import type { DecisionAbout, DraftOf, ReplayRules } from '../../../shared/decisi
 import { fullPolicy, policyPart } from '../../../shared/decisions/record-parts.ts';
 import { defined } from '../../../shared/defined.ts';
 import { gateReasonsText } from '../../../shared/events/event-text.ts';
-import { type GateReason, UNTRIED_GATE } from '../../../shared/fleet/gate/gate.ts';
+import { type GateReason, UNTRIED_GATE } from '../../../shared/fleet/marks/gate.ts';
 import { overProfiles } from '../../../shared/fleet/nodes/node-profile.ts';
 import type { Policy } from '../../../shared/fleet/policy.ts';
 import { NO_DISRUPTION } from '../../../shared/fleet/zones/zone-state.ts';

@@ -6,7 +6,7 @@
  * deleted, and no progress deadline passes. Changes by people are followed, and missing pods are created.
  */
 
-import { type GateReason, type GateRecord, gateVerdictFor } from '../../../shared/fleet/gate/gate.ts';
+import { type GateReason, type GateRecord, gateVerdictFor } from '../../../shared/fleet/marks/gate.ts';
 import type { Policy } from '../../../shared/fleet/policy.ts';
 import type { DisruptionRecord } from '../../../shared/fleet/zones/zone-state.ts';
 

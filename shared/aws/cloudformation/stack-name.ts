@@ -1,5 +1,5 @@
 /** A stack and its region, as users name them. */
-import { REGION_PATTERN } from '../connection/connection.ts';
+import { REGION_PATTERN } from '../connection.ts';
 
 /** The name in cdk/lib/nodekeeper-app.ts. */
 export const DEFAULT_STACK = 'Nodekeeper';

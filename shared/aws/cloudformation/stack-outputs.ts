@@ -6,7 +6,7 @@ import {
   type Stack,
 } from '@aws-sdk/client-cloudformation';
 import { defined } from '../../defined.ts';
-import type { AwsCredentials } from '../connection/connection.ts';
+import type { AwsCredentials } from '../connection.ts';
 
 /** The outputs cannot be read, or name no such cluster. */
 export class StackError extends Error {

@@ -13,7 +13,7 @@ import {
   type EC2ClientConfig,
 } from '@aws-sdk/client-ec2';
 import { defined } from '../../defined.ts';
-import type { AwsConnection } from '../connection/connection.ts';
+import type { AwsConnection } from '../connection.ts';
 import type { DescribeById, DescribeInput, Ec2Api } from './api.ts';
 
 export interface Ec2Connection extends AwsConnection {

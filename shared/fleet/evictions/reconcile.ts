@@ -16,7 +16,7 @@ import { resourceVersionOf } from '../../store/object-record.ts';
 import type { BoundPod } from '../../store/object-store.ts';
 import { inPartsOfBytes } from '../../ticks/bounded-work.ts';
 import type { WorkDependencies } from '../../ticks/dependencies.ts';
-import { gateVerdictFor } from '../gate/gate.ts';
+import { gateVerdictFor } from '../marks/gate.ts';
 import { nodeRef, nodeUnchanged } from '../nodes/change-node.ts';
 import { reportUnwritable } from '../nodes/report-unwritable.ts';
 import type { NoExecuteTaint } from '../taints/taint-times.ts';

@@ -7,9 +7,9 @@
 import type { KubeNode } from '../../kinds/types.ts';
 import type { WorkDependencies } from '../../ticks/dependencies.ts';
 import type { RecordWork } from '../../ticks/item-change.ts';
-import { createdAtMsOf } from '../health/node-digest.ts';
 import { nodeRef } from '../nodes/change-node.ts';
 import { readyStatusOf } from '../nodes/conditions.ts';
+import { createdAtMsOf } from '../nodes/node-digest.ts';
 import { isUninitialised } from './initialisation.rule.ts';
 import { hasShutdownTaint, isWatched, outOfServiceTaintOf, type WatchedNode } from './watch-list.rule.ts';
 import { cloudStore } from './watch-list-store.ts';

@@ -3,7 +3,7 @@
  * id>`, `aws://<zone>/<instance id>`, `aws:////<instance id>` and an instance id alone. Any other text is refused with
  * a reason. It is never sent to EC2, which would respond that the instance does not exist.
  */
-import { REGION_PATTERN } from '../../aws/connection/connection.ts';
+import { REGION_PATTERN } from '../../aws/connection.ts';
 
 export interface Ec2Instance {
   readonly instanceId: string;

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { replayed } from '../../../test/support/replayed.ts';
 import { aNode } from '../../../test/support/ruled-fleet.ts';
-import { decideGate, UNTRIED_GATE } from '../gate/gate.ts';
 import { defaultPolicy, type Policy } from '../policy.ts';
 import type { ZoneState } from '../zones/zone-state.ts';
 import {
@@ -14,6 +13,7 @@ import {
   type ZoneDecision,
   zoneDraft,
 } from './decisions.ts';
+import { decideGate, UNTRIED_GATE } from './gate.ts';
 import type { MonitorDecision } from './rule.ts';
 
 const NOW_MS = 1_000_000;

@@ -18,8 +18,7 @@ import {
 import { defined } from '../../defined.ts';
 import { gateReasonsText } from '../../events/event-text.ts';
 import { rfc3339 } from '../../kubernetes/rfc3339.ts';
-import { decideGate, type GateRecord, type Probe, UNTRIED_GATE } from '../gate/gate.ts';
-import type { NodeHealth } from '../health/health-row.ts';
+import type { NodeHealth } from '../nodes/health-row.ts';
 import { policyOf } from '../nodes/node-profile.ts';
 import type { Policy } from '../policy.ts';
 import { FLAPPING_TAINT_KEY, type FlapHistory, flapText, flapVerdict } from '../silences/flapping.ts';
@@ -31,6 +30,7 @@ import {
   zoneRatePerSecond,
   zoneStateOf,
 } from '../zones/zone-state.ts';
+import { decideGate, type GateRecord, type Probe, UNTRIED_GATE } from './gate.ts';
 import { refusalVerdict } from './refused-minutes.rule.ts';
 import { decideMonitor, type MonitorDecision } from './rule.ts';
 

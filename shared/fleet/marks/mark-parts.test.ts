@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { NodeHealth } from '../health/health-row.ts';
+import type { NodeHealth } from '../nodes/health-row.ts';
 import type { MarkToDo } from './mark-nodes.ts';
 import { followUpOf, isSent, nodesParts, partIn, sentAfter } from './mark-parts.ts';
 

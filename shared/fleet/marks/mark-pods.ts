@@ -9,8 +9,8 @@ import type { KubeObject, ObjectRef } from '../../kinds/types.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
 import { inParts, UNBOUNDED, type WorkBudget, workInHalves } from '../../ticks/bounded-work.ts';
 import type { WorkDependencies } from '../../ticks/dependencies.ts';
-import { podsMarked } from '../health/health-store.ts';
 import { markPodNotReady, type PodConditionParts } from '../nodes/conditions.ts';
+import { podsMarked } from '../nodes/health-store.ts';
 import { type ReportDependencies, reportUnwritable } from '../nodes/report-unwritable.ts';
 
 /** 3 actions per pod, 2 per event, and up to 12 heads: 77 of 100. Larger parts are marked in halves. */

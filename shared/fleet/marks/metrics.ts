@@ -16,7 +16,7 @@ export const QUEUED_NODES = 'node_collector_queued_nodes_in_zone';
 export const QUEUE_AGE_MAX = 'queue_age_seconds_max';
 /** Share of nodes not ready in the zone where it is largest. Percent. For alarms, which cannot search for zones. */
 export const NOT_READY_SHARE_MAX = 'not_ready_share_max';
-/** Heartbeats received, of those that the Ready nodes owe (shared/fleet/health/health.ts). Percent. For alarms. */
+/** Heartbeats received, of those that the Ready nodes owe (shared/fleet/nodes/health.ts). Percent. For alarms. */
 export const HEARTBEATS_RECEIVED_SHARE = 'heartbeats_received_share';
 /** Zones in partial or full disruption. */
 export const DISRUPTED_ZONES = 'disrupted_zones';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { aNode, anEmptyWorld, RuledFleet } from '../../../test/support/ruled-fleet.ts';
-import { UNTRIED_GATE } from '../gate/gate.ts';
 import { defaultPolicy } from '../policy.ts';
 import { packedFlaps } from '../silences/flapping.ts';
+import { UNTRIED_GATE } from './gate.ts';
 import { decideMonitor, type MonitorWorld } from './rule.ts';
 
 const fleetOf = (...nodes: Parameters<typeof aNode>[0][]) => new RuledFleet(nodes.map(aNode));

@@ -22,9 +22,8 @@
 
 import { type EventText, nodeNotReady } from '../../events/event-text.ts';
 import type { ConditionStatus } from '../../kubernetes/kubernetes.ts';
-import { type GateRecord, type GateVerdict, gateOf, gateVerdict } from '../gate/gate.ts';
-import { beatArrival, healthVerdict, isReturning, isSilencePlanned, lastSpokeAtMs } from '../health/health.ts';
-import type { NodeHealth } from '../health/health-row.ts';
+import { beatArrival, healthVerdict, isReturning, isSilencePlanned, lastSpokeAtMs } from '../nodes/health.ts';
+import type { NodeHealth } from '../nodes/health-row.ts';
 import { policyOf } from '../nodes/node-profile.ts';
 import type { Policy } from '../policy.ts';
 import { type FlapTime, type FlapVerdict, flapHistoryOf, flapsAfterMark, flapVerdict } from '../silences/flapping.ts';
@@ -42,6 +41,7 @@ import {
   zoneSize,
   zoneStateOf,
 } from '../zones/zone-state.ts';
+import { type GateRecord, type GateVerdict, gateOf, gateVerdict } from './gate.ts';
 
 export type FlapChange = Exclude<FlapVerdict, { kind: 'unchanged' }>;
 

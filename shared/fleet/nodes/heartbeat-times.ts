@@ -8,9 +8,9 @@
  */
 
 import type { KubeNode } from '../../kinds/types.ts';
+import { jsonEqual } from '../../kubernetes/json.ts';
 import type { NodeCondition } from '../../kubernetes/kubernetes.ts';
 import { formatTime, parseTimeMs } from '../../kubernetes/time.ts';
-import { jsonEqual } from '../../kubernetes/wire/json.ts';
 
 /** Conditions stored with the first time are shown with the second. Seconds since the epoch. */
 export interface HeartbeatTimes {

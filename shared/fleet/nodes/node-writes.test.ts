@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../kinds/types.ts';
 import { memoryItemStore } from '../../store/memory/item-store.ts';
 import { objectStore } from '../../store/object-store.ts';
-import { readHealth, scanHealth } from '../health/health-store.ts';
+import { readHealth, scanHealth } from './health-store.ts';
 import { healthWritesFor, nodeHealthWrites } from './node-writes.ts';
 
 const T0 = Date.UTC(2026, 0, 1);

@@ -5,11 +5,11 @@
 
 import { defined } from '../../defined.ts';
 import type { KubeNode, KubeObject } from '../../kinds/types.ts';
-import { jsonEqual } from '../../kubernetes/wire/json.ts';
+import { jsonEqual } from '../../kubernetes/json.ts';
 import type { TransactWrite } from '../../store/item-store.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
-import { describeNode, forgetNode } from '../health/health-store.ts';
-import { type DigestOfNode, digestOf, sameDigest } from '../health/node-digest.ts';
+import { describeNode, forgetNode } from './health-store.ts';
+import { type DigestOfNode, digestOf, sameDigest } from './node-digest.ts';
 
 export type NodeWrite =
   | {

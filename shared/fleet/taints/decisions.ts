@@ -5,7 +5,7 @@ import { aboutNode, type NodeIdentity } from '../../decisions/record-parts.ts';
 import { defined } from '../../defined.ts';
 import type { ConditionStatus, NodeCondition, Taint } from '../../kubernetes/kubernetes.ts';
 import { rfc3339 } from '../../kubernetes/rfc3339.ts';
-import type { NodeHealth } from '../health/health-row.ts';
+import type { NodeHealth } from '../nodes/health-row.ts';
 import { DEFAULT_PROFILE, PROFILE_ANNOTATION, policyOf, profileNameOf, selectedKeys } from '../nodes/node-profile.ts';
 import type { NodeProfile, Policy } from '../policy.ts';
 import { PLANNED_REASON_ANNOTATION, plannedUntilMs } from '../silences/planned-silence.ts';

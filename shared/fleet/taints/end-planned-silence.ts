@@ -1,8 +1,8 @@
 /** Ends a promise of silence: its time is over, or the node sends heartbeats again. */
 
 import type { KubeNode } from '../../kinds/types.ts';
-import { withoutPlannedSilence } from '../health/node-digest.ts';
 import { changeNode } from '../nodes/change-node.ts';
+import { withoutPlannedSilence } from '../nodes/node-digest.ts';
 import { type ReportDependencies, reportUnwritable } from '../nodes/report-unwritable.ts';
 import { plannedUntilMs } from '../silences/planned-silence.ts';
 

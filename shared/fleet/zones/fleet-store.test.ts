@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { type ConsumedUnits, StoreFault } from '../../store/item-store.ts';
 import { memoryItemStore } from '../../store/memory/item-store.ts';
-import { decideGate, UNTRIED_GATE } from '../gate/gate.ts';
+import { decideGate, UNTRIED_GATE } from '../marks/gate.ts';
 import { defaultPolicy, type NodeProfile } from '../policy.ts';
 import { fleetStore } from './fleet-store.ts';
 import { NO_DISRUPTION } from './zone-state.ts';

@@ -51,7 +51,7 @@ import type {
 } from '../../store/item-store.ts';
 import { ALONE } from '../../store/layout.ts';
 import { claimSlot } from '../../ticks/tick.ts';
-import { type GateRecord, type Probe, type ProfileGate, UNTRIED_GATE } from '../gate/gate.ts';
+import { type GateRecord, type Probe, type ProfileGate, UNTRIED_GATE } from '../marks/gate.ts';
 import type { QueuedNode, ZoneRecord } from './fleet-records.ts';
 import { changeRateUpdates, type LimiterUpdate } from './limiter.ts';
 import type { ZoneState } from './zone-state.ts';

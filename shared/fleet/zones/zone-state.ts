@@ -5,7 +5,7 @@
  */
 
 import { defined } from '../../defined.ts';
-import { earlierFaults } from '../gate/fault-times.ts';
+import { earlierFaults } from '../marks/fault-times.ts';
 import type { Policy } from '../policy.ts';
 
 /** Initial: the zone has a record but was not evaluated yet. */

@@ -2,8 +2,8 @@
 
 import { forbiddenField, invalidValue, notSupported, oneOf, required, requiredAt } from '../../kubernetes/causes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { labelErrors, pathSegmentErrors } from '../../kubernetes/validation/names.ts';
-import { containerNameCauses, readAmount } from '../../kubernetes/validation/resources.ts';
+import { labelErrors, pathSegmentErrors } from '../../kubernetes/validate-names.ts';
+import { containerNameCauses, readAmount } from '../../kubernetes/validate-resources.ts';
 import type { HPAScalingRules, MetricSource, MetricSpec, MetricTarget } from '../types.ts';
 
 const WINDOW_SECONDS_MAX = 3_600;

@@ -11,9 +11,9 @@ import {
 } from '../../kubernetes/causes.ts';
 import { NAME_LENGTH_MAX } from '../../kubernetes/kubernetes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { CONDITION_STATUSES } from '../../kubernetes/validation/conditions.ts';
-import { validateObjectMetadata } from '../../kubernetes/validation/metadata.ts';
-import { labelErrors, pathSegmentName, subdomainErrors } from '../../kubernetes/validation/names.ts';
+import { CONDITION_STATUSES } from '../../kubernetes/validate-conditions.ts';
+import { validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
+import { labelErrors, pathSegmentName, subdomainErrors } from '../../kubernetes/validate-names.ts';
 import type { KubeCertificateSigningRequest } from '../types.ts';
 import { certificatesFault, REQUEST_BYTES_MAX, readCertificateRequest } from './certificate-request.ts';
 

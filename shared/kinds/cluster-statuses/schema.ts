@@ -9,7 +9,7 @@ import {
   struct,
   text,
   time,
-} from '../../kubernetes/schema/schema.ts';
+} from '../../kubernetes/schema.ts';
 import { IDENTITY_GROUP } from '../identities/resource.ts';
 import { metadata } from '../upstream.ts';
 

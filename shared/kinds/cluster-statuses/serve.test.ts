@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type ApiInMemory, apiInMemory, TABLE } from '../../../test/support/api-in-memory.ts';
-import { UNTRIED_GATE } from '../../fleet/gate/gate.ts';
+import { UNTRIED_GATE } from '../../fleet/marks/gate.ts';
 import { fleetStore } from '../../fleet/zones/fleet-store.ts';
 import { NO_DISRUPTION } from '../../fleet/zones/zone-state.ts';
 

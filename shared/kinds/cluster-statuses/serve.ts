@@ -1,7 +1,7 @@
 /** The state of the cluster as its controllers see it, read-only: one object. */
 
 import { defined } from '../../defined.ts';
-import { gateVerdictFor } from '../../fleet/gate/gate.ts';
+import { gateVerdictFor } from '../../fleet/marks/gate.ts';
 import { policyOf, profileNames } from '../../fleet/nodes/node-profile.ts';
 import type { Policy } from '../../fleet/policy.ts';
 import type { FleetState } from '../../fleet/zones/fleet-store.ts';

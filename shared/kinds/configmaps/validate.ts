@@ -1,10 +1,10 @@
 /** ConfigMap, Secret and ServiceAccount (pkg/apis/core/validation/validation.go). */
 
 import { forbiddenField, IMMUTABLE, invalidValue, required, sameJson } from '../../kubernetes/causes.ts';
+import { isJsonObject } from '../../kubernetes/json.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { validateObjectMetadata } from '../../kubernetes/validation/metadata.ts';
-import { configKeyErrors, subdomainName } from '../../kubernetes/validation/names.ts';
-import { isJsonObject } from '../../kubernetes/wire/json.ts';
+import { validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
+import { configKeyErrors, subdomainName } from '../../kubernetes/validate-names.ts';
 import type { KubeConfigMap, KubeSecret, KubeServiceAccount } from '../types.ts';
 
 const REDACTED = '<secret contents redacted>';

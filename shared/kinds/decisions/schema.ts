@@ -7,7 +7,7 @@ import {
   type StructSchema,
   struct,
   text,
-} from '../../kubernetes/schema/schema.ts';
+} from '../../kubernetes/schema.ts';
 import { IDENTITY_GROUP } from '../identities/resource.ts';
 import { metadata } from '../upstream.ts';
 

@@ -1,7 +1,7 @@
 // Written by `npm run kinds` from the sources of k8s.io/api and k8s.io/apimachinery.
 import { LEASE_TABLE } from './lease-table.ts';
 
-/** Types of the kinds that are served. kubernetes/schema/type-table.ts describes the form. */
+/** Types of the kinds that are served. kubernetes/type-table.ts describes the form. */
 export const TYPE_TABLE = `${LEASE_TABLE}
 apps/v1.ControllerRevision: kind apps, 1 metadata+ meta/v1.ObjectMeta, 2 data? json, 3 revision+! int64
 apps/v1.DaemonSet: kind apps, 1 metadata+ meta/v1.ObjectMeta, 2 spec+ DaemonSetSpec, 3 status+ DaemonSetStatus

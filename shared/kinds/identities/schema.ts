@@ -12,7 +12,7 @@ import {
   text,
   textMap,
   time,
-} from '../../kubernetes/schema/schema.ts';
+} from '../../kubernetes/schema.ts';
 import { IDENTITY_GROUP } from '../identities/resource.ts';
 import { metadata } from '../upstream.ts';
 

@@ -13,8 +13,8 @@ import {
   tooLong,
 } from '../../kubernetes/causes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { cidrErrors, isStrictSubset } from '../../kubernetes/validation/addresses.ts';
-import { validateObjectMetadata } from '../../kubernetes/validation/metadata.ts';
+import { cidrErrors, isStrictSubset } from '../../kubernetes/validate-addresses.ts';
+import { validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
 import {
   byteLength,
   domainPathErrors,
@@ -23,7 +23,7 @@ import {
   portNameErrors,
   subdomainErrors,
   subdomainName,
-} from '../../kubernetes/validation/names.ts';
+} from '../../kubernetes/validate-names.ts';
 import { validateSelector } from '../poddisruptionbudgets/validate.ts';
 import { portRange, validatePort } from '../pods/validate-probes.ts';
 import { hostNameErrors, serviceName, validateBalancerStatus } from '../services/validate.ts';

@@ -18,8 +18,8 @@ import {
 } from '../../kubernetes/causes.ts';
 import { selectorFromSpec } from '../../kubernetes/selectors.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { CONDITION_STATUSES } from '../../kubernetes/validation/conditions.ts';
-import { validateObjectMetadata } from '../../kubernetes/validation/metadata.ts';
+import { CONDITION_STATUSES } from '../../kubernetes/validate-conditions.ts';
+import { validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
 import {
   byteLength,
   domainPathErrors,
@@ -27,7 +27,7 @@ import {
   qualifiedNameErrors,
   subdomainName,
   tooLongText,
-} from '../../kubernetes/validation/names.ts';
+} from '../../kubernetes/validate-names.ts';
 import { validateSelector } from '../poddisruptionbudgets/validate.ts';
 import { validateSelection, validateTemplate } from '../pods/validate-template.ts';
 import type {

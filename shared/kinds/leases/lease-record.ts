@@ -6,7 +6,7 @@
  */
 
 import { defined } from '../../defined.ts';
-import { DIGEST, hasDigest, hasLease, LEASE } from '../../fleet/health/health-row.ts';
+import { DIGEST, hasDigest, hasLease, LEASE } from '../../fleet/nodes/health-row.ts';
 import { HEARTBEAT_URL_ANNOTATION } from '../../fleet/nodes/heartbeat-url.ts';
 import {
   BEAT_INTERVAL_ANNOTATION,

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { confirmStatus, describeNode, readHeartbeatTimes } from '../../fleet/health/health-store.ts';
+import { confirmStatus, describeNode, readHeartbeatTimes } from '../../fleet/nodes/health-store.ts';
 import type { ItemUpdater } from '../../store/item-store.ts';
 import { memoryItemStore } from '../../store/memory/item-store.ts';
 import type { KubeObject } from '../types.ts';

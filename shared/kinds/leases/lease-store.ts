@@ -11,8 +11,8 @@ import {
   holdsLease,
   LEASE,
   RECEIVED_AT_MS,
-} from '../../fleet/health/health-row.ts';
-import { scanSmallTable } from '../../fleet/health/health-store.ts';
+} from '../../fleet/nodes/health-row.ts';
+import { scanSmallTable } from '../../fleet/nodes/health-store.ts';
 import { all, changeOf, holds, lacks, namesOf } from '../../store/attributes.ts';
 import type { Item, ItemStore, ItemUpdater, WriteOutcome } from '../../store/item-store.ts';
 import { StoreFault } from '../../store/item-store.ts';

@@ -1,6 +1,6 @@
-import { schemaTable } from '../../kubernetes/schema/schema-table.ts';
-import { typeTable } from '../../kubernetes/schema/type-table.ts';
-import { type ProtobufTable, protobufTable } from '../../kubernetes/wire/protobuf-table.ts';
+import { type ProtobufTable, protobufTable } from '../../kubernetes/protobuf-table.ts';
+import { schemaTable } from '../../kubernetes/schema-table.ts';
+import { typeTable } from '../../kubernetes/type-table.ts';
 import { LEASE_TABLE } from '../generated/lease-table.ts';
 
 const TYPES = typeTable(LEASE_TABLE);

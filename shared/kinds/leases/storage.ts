@@ -5,7 +5,7 @@ import { splitStorage } from '../../api/storage/object-storage.ts';
 import type { ResourceStorage, WriteResult } from '../../api/storage/resource-storage.ts';
 import type { Clock, RandomSource } from '../../clock.ts';
 import { defined } from '../../defined.ts';
-import { hasLease } from '../../fleet/health/health-row.ts';
+import { hasLease } from '../../fleet/nodes/health-row.ts';
 import type { KubeObject } from '../types.ts';
 import { leaseChangeOf } from './lease-change.ts';
 import { LEASE_NAMESPACE, leaseOf } from './lease-record.ts';

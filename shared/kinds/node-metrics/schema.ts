@@ -9,7 +9,7 @@ import {
   struct,
   text,
   time,
-} from '../../kubernetes/schema/schema.ts';
+} from '../../kubernetes/schema.ts';
 import { metadata } from '../upstream.ts';
 import { METRICS_GROUP } from './serve.ts';
 

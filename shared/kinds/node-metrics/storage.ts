@@ -8,7 +8,7 @@ import { emptyStorage } from '../../api/storage/object-storage.ts';
 import { readOnlyStorage } from '../../api/storage/read-only-storage.ts';
 import type { ResourceStorage } from '../../api/storage/resource-storage.ts';
 import type { Clock } from '../../clock.ts';
-import { healthKey } from '../../fleet/health/health-row.ts';
+import { healthKey } from '../../fleet/nodes/health-row.ts';
 import { parseUsage, USAGE_ANNOTATION } from '../../fleet/nodes/node-usage.ts';
 import type { Item, ItemReader, ItemStore } from '../../store/item-store.ts';
 import { RESOURCE_VERSIONS_PER_MS } from '../../store/layout.ts';

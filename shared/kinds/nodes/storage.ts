@@ -8,11 +8,11 @@
 import type { KindStorage } from '../../api/storage/kind-storage.ts';
 import type { ResourceStorage, WriteResult } from '../../api/storage/resource-storage.ts';
 import type { Clock } from '../../clock.ts';
-import { healthKey, heartbeatTimesOf } from '../../fleet/health/health-row.ts';
-import { confirmStatus, readHeartbeatTimes, statusReceived } from '../../fleet/health/health-store.ts';
-import { withProfile, withSilenceMarks } from '../../fleet/health/node-digest.ts';
 import { readyStatusOf } from '../../fleet/nodes/conditions.ts';
+import { healthKey, heartbeatTimesOf } from '../../fleet/nodes/health-row.ts';
+import { confirmStatus, readHeartbeatTimes, statusReceived } from '../../fleet/nodes/health-store.ts';
 import { type HeartbeatTimes, movedTimes, shownNode, storedNode } from '../../fleet/nodes/heartbeat-times.ts';
+import { withProfile, withSilenceMarks } from '../../fleet/nodes/node-digest.ts';
 import { nodeHealthWrites } from '../../fleet/nodes/node-writes.ts';
 import type { Policy } from '../../fleet/policy.ts';
 import type { ItemStore } from '../../store/item-store.ts';

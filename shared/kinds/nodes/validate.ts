@@ -2,10 +2,10 @@
 
 import { duplicate, forbiddenField, invalidValue, notSupported, required, sameJson } from '../../kubernetes/causes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { addressFamily } from '../../kubernetes/validation/addresses.ts';
-import { validateObjectMetadata } from '../../kubernetes/validation/metadata.ts';
-import { labelValueErrors, nodeName, qualifiedNameErrors } from '../../kubernetes/validation/names.ts';
-import { amountCauses } from '../../kubernetes/validation/resources.ts';
+import { addressFamily } from '../../kubernetes/validate-addresses.ts';
+import { validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
+import { labelValueErrors, nodeName, qualifiedNameErrors } from '../../kubernetes/validate-names.ts';
+import { amountCauses } from '../../kubernetes/validate-resources.ts';
 import type { KubeNode, ResourceList, Taint } from '../types.ts';
 
 export const TAINT_EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];

@@ -18,15 +18,15 @@ import {
 } from '../../kubernetes/causes.ts';
 import { compareQuantities } from '../../kubernetes/quantity.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { validateObjectMetadata } from '../../kubernetes/validation/metadata.ts';
+import { validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
 import {
   byteLength,
   labelErrors,
   qualifiedNameErrors,
   subdomainErrors,
   subdomainName,
-} from '../../kubernetes/validation/names.ts';
-import { amountCauses, readAmount } from '../../kubernetes/validation/resources.ts';
+} from '../../kubernetes/validate-names.ts';
+import { amountCauses, readAmount } from '../../kubernetes/validate-resources.ts';
 import { validateSelector } from '../poddisruptionbudgets/validate.ts';
 import { validateNodeSelector } from '../pods/validate-scheduling.ts';
 import { validateBacksteps, validateHostPath } from '../pods/validate-volumes.ts';

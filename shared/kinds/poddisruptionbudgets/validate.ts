@@ -3,9 +3,9 @@
 import { invalidValue, NOT_NEGATIVE, nonNegative, notSupported, required } from '../../kubernetes/causes.ts';
 import type { LabelSelectorSpec } from '../../kubernetes/selectors.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { validateConditions } from '../../kubernetes/validation/conditions.ts';
-import { validateLabels, validateObjectMetadata } from '../../kubernetes/validation/metadata.ts';
-import { labelValueErrors, qualifiedNameErrors, subdomainName } from '../../kubernetes/validation/names.ts';
+import { validateConditions } from '../../kubernetes/validate-conditions.ts';
+import { validateLabels, validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
+import { labelValueErrors, qualifiedNameErrors, subdomainName } from '../../kubernetes/validate-names.ts';
 import type { IntOrString, KubePodDisruptionBudget } from '../types.ts';
 
 const EVICTION_POLICIES = ['AlwaysAllow', 'IfHealthyBudget'];

@@ -1,6 +1,6 @@
 /** What a RuntimeClass adds to a pod that names it. Pure. Source: plugin/pkg/admission/runtimeclass/admission.go. */
 import { defined } from '../../defined.ts';
-import { jsonEqual } from '../../kubernetes/wire/json.ts';
+import { jsonEqual } from '../../kubernetes/json.ts';
 import type { KubePod, KubeRuntimeClass, ResourceList, Toleration } from '../types.ts';
 
 /** '' when the pod names none. */

@@ -3,7 +3,7 @@
 import { forbiddenField, invalidValue, notSupported, required } from '../../kubernetes/causes.ts';
 import { type LabelSelectorSpec, selectorFromSpec } from '../../kubernetes/selectors.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { validateAnnotations, validateLabels } from '../../kubernetes/validation/metadata.ts';
+import { validateAnnotations, validateLabels } from '../../kubernetes/validate-metadata.ts';
 import { validateSelector } from '../poddisruptionbudgets/validate.ts';
 import type { PodTemplateSpec } from '../types.ts';
 import { validatePodAnnotations, validatePodSpec } from './validate.ts';

@@ -15,8 +15,8 @@ import {
 } from '../../kubernetes/causes.ts';
 import { compareQuantities, type Quantity } from '../../kubernetes/quantity.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { addressErrors, addressFamily } from '../../kubernetes/validation/addresses.ts';
-import { validateLabels, validateObjectMetadata } from '../../kubernetes/validation/metadata.ts';
+import { addressErrors, addressFamily } from '../../kubernetes/validate-addresses.ts';
+import { validateLabels, validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
 import {
   labelErrors,
   labelValueErrors,
@@ -24,13 +24,13 @@ import {
   qualifiedNameErrors,
   subdomainErrors,
   subdomainName,
-} from '../../kubernetes/validation/names.ts';
+} from '../../kubernetes/validate-names.ts';
 import {
   amountCauses,
   containerNameCauses,
   isNotOvercommittable,
   readAmount,
-} from '../../kubernetes/validation/resources.ts';
+} from '../../kubernetes/validate-resources.ts';
 import { TAINT_EFFECTS } from '../nodes/validate.ts';
 import type {
   Container,

@@ -2,8 +2,8 @@
 
 import { forbiddenField, immutable, notSupported } from '../../kubernetes/causes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { validateObjectMetadata } from '../../kubernetes/validation/metadata.ts';
-import { subdomainName } from '../../kubernetes/validation/names.ts';
+import { validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
+import { subdomainName } from '../../kubernetes/validate-names.ts';
 import type { KubePriorityClass } from '../types.ts';
 import { SYSTEM_PRIORITIES } from './system-classes.ts';
 

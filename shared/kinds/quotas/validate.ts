@@ -3,8 +3,8 @@
 import { duplicate, forbiddenField, IMMUTABLE, invalidValue, required } from '../../kubernetes/causes.ts';
 import { compareQuantities, formatQuantity, type Quantity } from '../../kubernetes/quantity.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { validateObjectMetadata } from '../../kubernetes/validation/metadata.ts';
-import { qualifiedNameErrors, subdomainName } from '../../kubernetes/validation/names.ts';
+import { validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
+import { qualifiedNameErrors, subdomainName } from '../../kubernetes/validate-names.ts';
 import {
   amountCauses,
   containerNameCauses,
@@ -13,7 +13,7 @@ import {
   quotaNameCauses,
   readAmount,
   resourceNameCauses,
-} from '../../kubernetes/validation/resources.ts';
+} from '../../kubernetes/validate-resources.ts';
 import type { KubeLimitRange, KubeResourceQuota, LimitRangeItem, ResourceList } from '../types.ts';
 
 const RULES = { namespaced: true, name: subdomainName };

@@ -3,8 +3,8 @@
  * ClusterRoles; upstream pkg/controller/clusterroleaggregation.
  */
 
+import { jsonEqual } from '../../kubernetes/json.ts';
 import { selectorFromSpec } from '../../kubernetes/selectors.ts';
-import { jsonEqual } from '../../kubernetes/wire/json.ts';
 import type { KubeClusterRole, PolicyRule } from '../types.ts';
 
 /**

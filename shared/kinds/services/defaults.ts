@@ -1,6 +1,6 @@
 import { sameJson } from '../../kubernetes/causes.ts';
 import { withoutEmpty, withoutNulls } from '../../kubernetes/normal-form.ts';
-import { addressFamily } from '../../kubernetes/validation/addresses.ts';
+import { addressFamily } from '../../kubernetes/validate-addresses.ts';
 import { type Prepare, preparesStatus, preparesWhole } from '../prepare.ts';
 import type {
   EndpointPort,

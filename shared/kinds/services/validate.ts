@@ -15,8 +15,8 @@ import {
   tooMany,
 } from '../../kubernetes/causes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { addressErrors, addressFamily, cidrErrors, peerAddressErrors } from '../../kubernetes/validation/addresses.ts';
-import { validateLabels, validateObjectMetadata } from '../../kubernetes/validation/metadata.ts';
+import { addressErrors, addressFamily, cidrErrors, peerAddressErrors } from '../../kubernetes/validate-addresses.ts';
+import { validateLabels, validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
 import {
   formatText,
   labelErrors,
@@ -26,7 +26,7 @@ import {
   subdomainErrors,
   subdomainName,
   tooLongText,
-} from '../../kubernetes/validation/names.ts';
+} from '../../kubernetes/validate-names.ts';
 import { portRange, validatePort as validatePortOrName } from '../pods/validate-probes.ts';
 import type {
   Endpoint,

@@ -1,13 +1,4 @@
-import {
-  embedded,
-  int64,
-  kindStruct,
-  list,
-  type StructSchema,
-  struct,
-  text,
-  time,
-} from '../../kubernetes/schema/schema.ts';
+import { embedded, int64, kindStruct, list, type StructSchema, struct, text, time } from '../../kubernetes/schema.ts';
 import { IDENTITY_GROUP } from '../identities/resource.ts';
 import { metadata } from '../upstream.ts';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { createPatch } from 'rfc6902';
 import { describe, expect, it } from 'vitest';
-import type { JsonObject } from '../wire/json.ts';
+import type { JsonObject } from '../json.ts';
 import { applyJsonPatch, JSON_PATCH_OPERATIONS_MAX } from './json-patch.ts';
 
 const jsonObject = fc

@@ -1,4 +1,4 @@
-import { cloneJson, isJsonObject, type JsonObject, jsonEqual, nestsDeeperThan, setMember } from '../wire/json.ts';
+import { cloneJson, isJsonObject, type JsonObject, jsonEqual, nestsDeeperThan, setMember } from '../json.ts';
 import { malformed, PATCH_DEPTH_MAX, PatchRefused, type PatchResult, PatchWork, unprocessable } from './result.ts';
 
 /** Operations in one patch; the limit of kube-apiserver. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isJsonObject, type JsonObject, jsonEqual } from '../wire/json.ts';
+import { isJsonObject, type JsonObject, jsonEqual } from '../json.ts';
 import { applyMergePatch, mergeValue } from './merge.ts';
 
 /** JSON objects as a parser makes them, `__proto__` members included. */

@@ -1,4 +1,4 @@
-import { cloneJson, getMember, isJsonObject, type JsonObject, nestsDeeperThan, setMember } from '../wire/json.ts';
+import { cloneJson, getMember, isJsonObject, type JsonObject, nestsDeeperThan, setMember } from '../json.ts';
 import { malformed, PATCH_DEPTH_MAX, type PatchResult } from './result.ts';
 
 /**

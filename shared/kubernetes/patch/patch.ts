@@ -1,10 +1,10 @@
 /** The patch types. A patch becomes a function that changes the stored object. */
 
 import type { StoredResource } from '../../kinds/stored-resource.ts';
+import type { JsonObject } from '../json.ts';
 import { decodeObject, type FieldValidation, type PatchType, readJson, refuseTooLarge } from '../request/body.ts';
-import type { StructSchema } from '../schema/schema.ts';
+import type { StructSchema } from '../schema.ts';
 import * as status from '../status.ts';
-import type { JsonObject } from '../wire/json.ts';
 import { applyJsonPatch } from './json-patch.ts';
 import { applyMergePatch } from './merge.ts';
 import type { PatchResult } from './result.ts';

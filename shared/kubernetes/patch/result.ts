@@ -1,4 +1,4 @@
-import type { JsonObject } from '../wire/json.ts';
+import type { JsonObject } from '../json.ts';
 
 /**
  * What became of a patch.

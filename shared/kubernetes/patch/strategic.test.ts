@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { upstream } from '../../kinds/upstream.ts';
-import { keyedList, type StructSchema, struct, text, textMap } from '../schema/schema.ts';
-import type { JsonObject } from '../wire/json.ts';
+import type { JsonObject } from '../json.ts';
+import { keyedList, type StructSchema, struct, text, textMap } from '../schema.ts';
 import { mergeValue } from './merge.ts';
 import { applyStrategicMergePatch } from './strategic.ts';
 

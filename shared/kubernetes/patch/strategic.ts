@@ -1,5 +1,5 @@
-import { type ListSchema, memberSchema, type Schema } from '../schema/schema.ts';
-import { cloneJson, getMember, isJsonObject, type JsonObject, nestsDeeperThan, setMember } from '../wire/json.ts';
+import { cloneJson, getMember, isJsonObject, type JsonObject, nestsDeeperThan, setMember } from '../json.ts';
+import { type ListSchema, memberSchema, type Schema } from '../schema.ts';
 import { malformed, PATCH_DEPTH_MAX, PatchRefused, type PatchResult, PatchWork } from './result.ts';
 
 const DIRECTIVE = '$patch';

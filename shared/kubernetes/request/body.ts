@@ -6,14 +6,14 @@
 import type { StoredResource } from '../../kinds/stored-resource.ts';
 import type { KubeObject } from '../../kinds/types.ts';
 import { notSupported } from '../causes.ts';
-import { decodeStrict, fieldWarnings, strictDecodingMessage, typeFaultMessage } from '../schema/decode.ts';
-import type { StructSchema } from '../schema/schema.ts';
+import { decodeStrict, fieldWarnings, strictDecodingMessage, typeFaultMessage } from '../decode.ts';
+import { isJsonObject, type JsonObject, parseJson } from '../json.ts';
+import type { ExpectedType } from '../protobuf.ts';
+import { isProtobuf, PROTOBUF_MEDIA_TYPE } from '../protobuf-envelope.ts';
+import type { ProtobufTable } from '../protobuf-table.ts';
+import type { StructSchema } from '../schema.ts';
 import * as status from '../status.ts';
-import { isJsonObject, type JsonObject, parseJson } from '../wire/json.ts';
-import type { ExpectedType } from '../wire/protobuf.ts';
-import { isProtobuf, PROTOBUF_MEDIA_TYPE } from '../wire/protobuf-envelope.ts';
-import type { ProtobufTable } from '../wire/protobuf-table.ts';
-import { unknownConversion } from '../wire/unknown-conversion.ts';
+import { unknownConversion } from '../unknown-conversion.ts';
 import { type OptionsKind, optionsFault } from './request.ts';
 
 /** Upstream accepts 3 MB. A DynamoDB item has at most 400 KB. */
@@ -97,7 +97,7 @@ export async function readObjectBody(
   refuseTooLarge(body);
   const mediaType = mediaTypeOf(headers);
   if (mediaType === PROTOBUF_MEDIA_TYPE || isProtobuf(body)) {
-    const { decodeProtobuf } = await import('../wire/protobuf.ts');
+    const { decodeProtobuf } = await import('../protobuf.ts');
     const decoded = decodeProtobuf(messages, body, expected);
     if (decoded.kind !== 'decoded') throw status.badRequest(decoded.message);
     return { value: decoded.object, duplicateFields: [], ignoresUnknownFields: true };

@@ -8,7 +8,7 @@
 
 import { parseProviderId } from '../../../fleet/instances/provider-id.ts';
 import { namesVolumes } from '../../../fleet/nodes/attached-volumes.rule.ts';
-import { jsonEqual } from '../../../kubernetes/wire/json.ts';
+import { jsonEqual } from '../../../kubernetes/json.ts';
 import type { WorkDependencies } from '../../../ticks/dependencies.ts';
 import type { RecordWork } from '../../../ticks/item-change.ts';
 import type { KubeNode, KubeObject, KubePod, ObjectRef, Volume } from '../../types.ts';

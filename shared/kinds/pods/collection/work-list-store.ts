@@ -14,7 +14,7 @@
  * only a hint: every effect is decided again from live objects.
  */
 import { defined } from '../../../defined.ts';
-import { healthKey, nodeHealthOf } from '../../../fleet/health/health-row.ts';
+import { healthKey, nodeHealthOf } from '../../../fleet/nodes/health-row.ts';
 import { is } from '../../../store/attributes.ts';
 import { controlPages } from '../../../store/control-pages.ts';
 import type { Item, ItemKey, ItemStore } from '../../../store/item-store.ts';

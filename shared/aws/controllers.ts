@@ -1,0 +1,50 @@
+/**
+ * What controllers run with, over the account's tables. Every function that runs a controller uses it, and imports that
+ * controller alone: a bundle with all of them would load twice as much code at each cold start.
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import { systemClock, systemRandom } from '../clock.ts';
+import type { EvictorConfig } from '../config/environment.ts';
+import { log } from '../observability/logger.ts';
+import { meter } from '../observability/meter.ts';
+import type { ConsumedUnits } from '../store/item-store.ts';
+import { type WorkDependencies, workDependencies } from '../ticks/dependencies.ts';
+import { clientOptionsFrom, dynamoDbClient } from './dynamodb-client.ts';
+import { dynamoDbItemStore } from './dynamodb-store.ts';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Counts the units of an event. A process handles one event at a time. */
+function unitCounter() {
+  let consumed = { readUnits: 0, writeUnits: 0 };
+  return {
+    onConsumed({ readUnits, writeUnits }: ConsumedUnits): void {
+      consumed = { readUnits: consumed.readUnits + readUnits, writeUnits: consumed.writeUnits + writeUnits };
+    },
+    takeUnits() {
+      const units = consumed;
+      consumed = { readUnits: 0, writeUnits: 0 };
+      return units;
+    },
+  };
+}
+
+export interface MeteredDependencies extends WorkDependencies {
+  /** Returns and resets the capacity units that the tables reported as consumed. */
+  readonly takeUnits: () => { readonly readUnits: number; readonly writeUnits: number };
+}
+
+export function composeDependencies(
+  environment: Environment,
+  { tables, policy }: Pick<EvictorConfig, 'tables' | 'policy'>,
+): MeteredDependencies {
+  const { onConsumed, takeUnits } = unitCounter();
+  const items = dynamoDbItemStore({
+    client: dynamoDbClient(clientOptionsFrom(environment)),
+    tables,
+    onConsumed,
+    random: systemRandom.fraction,
+  });
+  const common = workDependencies({ items, clock: systemClock, random: systemRandom, pause, policy, log, meter });
+  return { ...common, takeUnits };
+}

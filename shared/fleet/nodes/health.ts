@@ -1,0 +1,148 @@
+/**
+ * Whether a node is alive. Only the server's receipt times count, never a node's clock (D1). A sign of life is a Lease
+ * renewal or a status post. The creation of the Node is the first one.
+ *
+ *   sign of life ──── grace period ────┤ deadline: still alive in this millisecond
+ *                                       └─ silent from the next millisecond on
+ *
+ * Why this satisfies the laws. Two ticks are at most one period apart.
+ * L1 (no node with heartbeats is marked): a node sends a heartbeat at least every (grace − period). Its silence is at
+ *     most grace − period plus the time until the heartbeat is stored, which may be up to one period. That is at most
+ *     grace, and only a silence longer than grace counts.
+ * L2 (a silent node is marked in time): let b be the last heartbeat. A tick at exactly b + grace does not mark the
+ *     node. The next tick does, at most one period later. So the mark is in (b + grace, b + grace + period].
+ * If a silence of exactly grace counted, a heartbeat exactly one grace period after the last one would be too late. L1
+ * would then depend on the order of two events in the same millisecond.
+ *
+ * Source: monitorNodeHealth and tryUpdateNodeHealth in pkg/controller/nodelifecycle/node_lifecycle_controller.go.
+ */
+
+import type { Policy } from '../policy.ts';
+import type { NodeHealth } from './health-row.ts';
+import { overProfiles, policyOf } from './node-profile.ts';
+
+type SignsOfLife = Pick<NodeHealth, 'createdAtMs' | 'renewedAtMs' | 'statusAtMs'>;
+type Profiled = Pick<NodeHealth, 'profile' | 'profileChangedAtMs' | 'plannedUntilMs' | 'silenceEndedAtMs'>;
+
+/**
+ * A change of profile and a heartbeat at the same time: the answer may still have the old interval. Longer than
+ * any request. Milliseconds.
+ */
+const PROFILE_LEARNED_AFTER_MS = 10_000;
+
+export interface HealthVerdict {
+  /**
+   * alive: no heartbeat is missing. late: no sign of life for over one heartbeat interval; a metric only, which shows a
+   * problem before a node is marked. silent: the grace period is over.
+   */
+  readonly kind: 'alive' | 'late' | 'silent';
+  /** Time since the node's last sign of life, including outages of the controller. Never negative. Milliseconds. */
+  readonly silentMs: number;
+  /** The last moment at which the node counts as alive, see deadlineMs. Epoch milliseconds. */
+  readonly deadlineMs: number;
+}
+
+/**
+ * The last sign of life of the node itself: the latest of creation, lease renewal and status post. Epoch milliseconds.
+ */
+export const lastSpokeAtMs = (health: SignsOfLife): number =>
+  Math.max(health.createdAtMs, health.renewedAtMs ?? health.createdAtMs, health.statusAtMs ?? health.createdAtMs);
+
+/**
+ * Start of the node's grace period: its last sign of life, or freshSinceMs if that is later. From freshSinceMs on,
+ * every node has a full grace period: the gate opened then, or total disruption ended. Epoch milliseconds.
+ */
+export const lastSignOfLifeMs = (health: SignsOfLife, freshSinceMs: number): number =>
+  Math.max(lastSpokeAtMs(health), freshSinceMs);
+
+/**
+ * The last moment at which the node still counts as alive. Epoch milliseconds. The times are those of its profile.
+ * Silence before the end of a planned one does not count.
+ *
+ * A node without a Ready condition has the startup grace period from its creation. If it beats without posting a
+ * status, its beats count too, with the longer of both grace periods. Otherwise a startup grace period below the
+ * monitor grace period would violate L1 for a node that is only slow to post.
+ */
+export function deadlineMs(
+  health: SignsOfLife & Profiled & Pick<NodeHealth, 'ready'>,
+  freshSinceMs: number,
+  policy: Policy,
+): number {
+  const times = policyOf(policy, health.profile);
+  const graceMs = times.nodeMonitorGracePeriodSeconds * 1_000;
+  const settledMs = Math.max(
+    profileSettledMs(health, policy),
+    health.plannedUntilMs ?? -Infinity,
+    health.silenceEndedAtMs ?? -Infinity,
+  );
+  if (health.ready !== undefined) return Math.max(lastSignOfLifeMs(health, freshSinceMs), settledMs) + graceMs;
+  const startupMs = times.nodeStartupGracePeriodSeconds * 1_000;
+  const receivedMs = Math.max(health.renewedAtMs ?? -Infinity, health.statusAtMs ?? -Infinity, freshSinceMs, settledMs);
+  return Math.max(health.createdAtMs + startupMs, receivedMs + Math.max(startupMs, graceMs));
+}
+
+/**
+ * When a live node follows its new profile at the latest; -Infinity when it does, or never changed it. The node learns
+ * its interval from the answer to a heartbeat, which may come one interval of any other profile after the change.
+ * Without this wait, a change from a patient to a strict profile would mark live nodes. Epoch milliseconds.
+ */
+function profileSettledMs({ profileChangedAtMs, renewedAtMs }: SignsOfLife & Profiled, policy: Policy): number {
+  if (profileChangedAtMs === undefined) return -Infinity;
+  const learnedFromMs = profileChangedAtMs + PROFILE_LEARNED_AFTER_MS;
+  if (renewedAtMs !== undefined && renewedAtMs > learnedFromMs) return -Infinity;
+  return learnedFromMs + overProfiles(policy, 'beatIntervalSeconds', Math.max) * 1_000;
+}
+
+/** The verdict at nowMs. If the last sign of life is later than nowMs, silentMs is 0. */
+export function healthVerdict(
+  health: SignsOfLife & Profiled & Pick<NodeHealth, 'ready'>,
+  at: { readonly nowMs: number; readonly policy: Policy; readonly freshSinceMs: number },
+): HealthVerdict {
+  const silentMs = Math.max(0, at.nowMs - lastSpokeAtMs(health));
+  const deadline = deadlineMs(health, at.freshSinceMs, at.policy);
+  if (at.nowMs > deadline) return { kind: 'silent', silentMs, deadlineMs: deadline };
+  if (isSilencePlanned(health, at.nowMs)) return { kind: 'alive', silentMs, deadlineMs: deadline };
+  const kind = silentMs > policyOf(at.policy, health.profile).beatIntervalSeconds * 1_000 ? 'late' : 'alive';
+  return { kind, silentMs, deadlineMs: deadline };
+}
+
+/** Jitter of heartbeats (4 %), a relay's wait and stale reads. Share of the interval. */
+const BEAT_TOLERANCE = 1.25;
+
+/**
+ * The heartbeat that a node owes at nowMs, as a metric. Of many nodes, the share of `received` is the share of
+ * heartbeats that arrive, whatever the interval of each node, and whether it sends them itself or through a relay. A
+ * node owes none while a promise of silence stands, and until it follows a new profile.
+ */
+export function beatArrival(
+  health: SignsOfLife & Profiled,
+  { nowMs, policy }: { readonly nowMs: number; readonly policy: Policy },
+): 'received' | 'missing' | 'notOwed' {
+  const spokeAtMs = Math.max(lastSpokeAtMs(health), health.plannedUntilMs ?? 0, health.silenceEndedAtMs ?? 0);
+  const intervalMs = policyOf(policy, health.profile).beatIntervalSeconds * 1_000;
+  if (isSilencePlanned(health, nowMs) || profileSettledMs(health, policy) > nowMs) return 'notOwed';
+  return nowMs - spokeAtMs <= intervalMs * BEAT_TOLERANCE ? 'received' : 'missing';
+}
+
+/** Whether a promise of the node stands: it is not evaluated, and not counted in its zone. */
+export const isSilencePlanned = ({ plannedUntilMs }: Pick<NodeHealth, 'plannedUntilMs'>, nowMs: number): boolean =>
+  plannedUntilMs !== undefined && plannedUntilMs > nowMs;
+
+/**
+ * True for a node that is marked Unknown and has sent a heartbeat since, but no status post yet. It is removed from the
+ * eviction queue and not enqueued again. It keeps its taints until its own status is Ready.
+ */
+export const isReturning = (
+  health: SignsOfLife & Pick<NodeHealth, 'ready' | 'markedAtMs'>,
+  verdict: HealthVerdict,
+): boolean =>
+  health.ready === 'Unknown' &&
+  health.markedAtMs !== undefined &&
+  verdict.kind !== 'silent' &&
+  lastSpokeAtMs(health) > health.markedAtMs;
+
+/**
+ * Whether the node's next heartbeat needs processing (NodeHealth.suspect): it is not Ready, or carries taints of ours.
+ */
+export const isSuspect = (health: Pick<NodeHealth, 'ready' | 'noExecute'>): boolean =>
+  health.ready !== 'True' || health.noExecute.notReady || health.noExecute.unreachable;

@@ -1,0 +1,82 @@
+import { describe, expect, it } from 'vitest';
+import type { ObjectMeta } from '../kinds/types.ts';
+import { causeText } from './status.ts';
+import { validateMetadata, validateMetadataUpdate } from './validate-metadata.ts';
+import { subdomainName } from './validate-names.ts';
+
+const clusterScoped = { namespaced: false, name: subdomainName };
+const namespaced = { namespaced: true, name: subdomainName };
+const created = (meta: ObjectMeta, rules = clusterScoped): string[] => validateMetadata(meta, rules).map(causeText);
+const updated = (next: ObjectMeta, old: ObjectMeta): string[] => validateMetadataUpdate(next, old).map(causeText);
+
+const owner = { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web', uid: 'u', controller: true };
+
+describe('metadata of a new object', () => {
+  it('needs a name', () => {
+    expect(created({ name: '' })).toEqual(['metadata.name: Required value: name or generateName is required']);
+  });
+
+  it('needs a namespace exactly when the resource is namespaced', () => {
+    expect(created({ name: 'a' }, namespaced)).toEqual(['metadata.namespace: Required value']);
+    expect(created({ name: 'a', namespace: 'b' })).toEqual(['metadata.namespace: Forbidden: not allowed on this type']);
+    expect(created({ name: 'a', namespace: 'x.y' }, namespaced)).toEqual([
+      expect.stringContaining('metadata.namespace: Invalid value: "x.y": a lowercase RFC 1123 label'),
+    ]);
+  });
+
+  it('complains of keys and values of labels', () => {
+    expect(created({ name: 'a', labels: { ok: 'b@d', 'bad key!': 'x' } })).toEqual([
+      expect.stringContaining('metadata.labels: Invalid value: "b@d": a valid label'),
+      expect.stringContaining('metadata.labels: Invalid value: "bad key!": name part must consist'),
+    ]);
+  });
+
+  it('bounds all annotations together to 256 KiB', () => {
+    const annotations = { k: 'x'.repeat(256 * 1024 - 1) };
+    expect(created({ name: 'a', annotations })).toEqual([]);
+    expect(created({ name: 'a', annotations: { ...annotations, l: '' } })).toEqual([
+      'metadata.annotations: Too long: may not be more than 262144 bytes',
+    ]);
+    expect(created({ name: 'a', annotations: { 'Example.ORG/Key': 'v' } })).toEqual([]);
+  });
+
+  it('wants whole owner references and one controller', () => {
+    expect(created({ name: 'a', ownerReferences: [owner] })).toEqual([]);
+    expect(created({ name: 'a', ownerReferences: [{ ...owner, uid: '' }] })).toEqual([
+      'metadata.ownerReferences.uid: Invalid value: "": must not be empty',
+    ]);
+    expect(created({ name: 'a', ownerReferences: [owner, { ...owner, name: 'other' }] })).toEqual([
+      expect.stringContaining('Only one reference can have Controller set to true'),
+    ]);
+  });
+
+  it('wants finalizers to be qualified names', () => {
+    expect(created({ name: 'a', finalizers: ['example.org/hold'] })).toEqual([]);
+    expect(created({ name: 'a', finalizers: ['b@d'] })).toHaveLength(1);
+    expect(created({ name: 'a', finalizers: ['orphan', 'foregroundDeletion'] })).toHaveLength(1);
+  });
+});
+
+describe('metadata of an update', () => {
+  const old: ObjectMeta = { name: 'a', uid: 'u', creationTimestamp: '2001-02-03T04:05:06Z', generation: 2 };
+
+  it.each(['name', 'uid', 'creationTimestamp', 'namespace'] as const)('may not change %s', (field) => {
+    expect(updated({ ...old, [field]: 'other' }, old)).toEqual([
+      `metadata.${field}: Invalid value: "other": field is immutable`,
+    ]);
+  });
+
+  it('may not go back in generation', () => {
+    expect(updated({ ...old, generation: 1 }, old)).toEqual([
+      'metadata.generation: Invalid value: 1: must not be decremented',
+    ]);
+  });
+
+  it('may remove finalizers of a terminating object, but add none', () => {
+    const going = { ...old, deletionTimestamp: 't', finalizers: ['example.org/hold'] };
+    expect(updated({ ...going, finalizers: [] }, going)).toEqual([]);
+    expect(updated({ ...going, finalizers: ['example.org/hold', 'example.org/more'] }, going)).toEqual([
+      'metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{"example.org/more"}',
+    ]);
+  });
+});
