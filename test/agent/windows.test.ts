@@ -236,9 +236,12 @@ describe.skipIf(missing !== undefined)(`the agent on Windows (skipped: ${missing
 
     const ping = 'ping -n 300 127.0.0.1 >nul';
     const many = await wine.call('startJob', {}, windowsPath(output), ['cmd', '/c', ping]);
+    // As a probe or a hook: limits and the end of the container apply to it, too.
+    const further = await wine.call('spawnInJob', many, ['ping', '-n', '300', '127.0.0.1']);
+    expect((await wine.call('jobState', many)).pids).toContain(further);
     const { pids } = await until(async () => {
       const state = await wine.call('jobState', many);
-      return state.pids.length >= 2 ? state : undefined;
+      return state.pids.length >= 3 ? state : undefined;
     }, SOON);
     await wine.call('closeJob', many);
     await until(async () => !(await wine.call('processIds')).some((pid) => pids.includes(pid)), SOON);

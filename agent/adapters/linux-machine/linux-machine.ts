@@ -5,11 +5,11 @@
  * page cache, as in a kubelet's summary (google/cadvisor, container/libcontainer). The root of cgroup v2 does not
  * report its usage; there it is MemTotal minus MemFree.
  */
-import { lookup } from 'node:dns/promises';
 import { closeSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
 import { hostname, networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import type { FileSystemUse, InterfaceAddress, Machine, MachineFacts, MachineUse } from '../../ports/machine.ts';
+import { addressesOf, addressesOfName, type Lookup, systemLookup } from '../system/addresses.ts';
 import { statfs } from '../system/files.ts';
 import {
   bytesOfKibibytes,
@@ -36,7 +36,7 @@ export interface LinuxMachineOptions {
 export interface LinuxSystem {
   readonly hostname: () => string;
   readonly networkInterfaces: typeof networkInterfaces;
-  readonly lookup: (name: string) => Promise<readonly { readonly address: string; readonly family: number }[]>;
+  readonly lookup: Lookup;
   readonly statfs: (path: string) => Promise<{
     readonly bsize: number;
     readonly blocks: number;
@@ -51,7 +51,7 @@ export interface LinuxSystem {
 const SYSTEM: LinuxSystem = {
   hostname,
   networkInterfaces,
-  lookup: (name) => lookup(name, { all: true }),
+  lookup: systemLookup,
   statfs: (path) => statfs(path),
   architecture: process.arch,
 };
@@ -132,9 +132,7 @@ export class LinuxMachine implements Machine {
   }
 
   addresses(): readonly InterfaceAddress[] {
-    return Object.entries(this.#system.networkInterfaces()).flatMap(([interfaceName, addresses]) =>
-      (addresses ?? []).map(({ address, family }) => ({ interfaceName, address, family: family === 'IPv4' ? 4 : 6 })),
-    );
+    return addressesOf(this.#system.networkInterfaces());
   }
 
   /** The first address, reachable from other hosts, of the interface with the best default route. */
@@ -148,15 +146,8 @@ export class LinuxMachine implements Machine {
     return undefined;
   }
 
-  async lookup(name: string): Promise<readonly { readonly address: string; readonly family: 4 | 6 }[]> {
-    try {
-      const found = await this.#system.lookup(name);
-      return found.map(({ address, family }) => ({ address, family: family === 4 ? 4 : 6 }));
-    } catch (error) {
-      // Unknown, or no DNS server: the name has no address now, and the next pass reads it again.
-      if (isSystemError(error)) return [];
-      throw error;
-    }
+  lookup(name: string): ReturnType<Machine['lookup']> {
+    return addressesOfName(name, this.#system.lookup);
   }
 
   /** Text of /proc/swaps; undefined if there is no such file. */

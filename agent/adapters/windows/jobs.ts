@@ -3,6 +3,7 @@
  * instruction of it runs outside. When the last handle of a job is closed, at the latest with the agent itself, Windows
  * ends every process in it.
  */
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { cpus } from 'node:os';
 import { type Pointer, required, WindowsError, wide, windowsLibraries } from './foreign.ts';
 
@@ -44,7 +45,9 @@ const SHARE_ALL = 0x7;
 const OPEN_ALWAYS = 4;
 const OPEN_EXISTING = 3;
 const INVALID_HANDLE = 0xffff_ffff_ffff_ffffn;
-const PROCESS_ASSIGN = 0x101;
+/** To set its job, and to see whether it has ended. */
+const PROCESS_ASSIGN = 0x10_0101;
+const NO_SUCH_PROCESS = 87;
 const WAIT_TIMEOUT = 258;
 const KILLED = 137;
 const CTRL_BREAK = 1;
@@ -227,11 +230,37 @@ export class Job {
     }
   }
 
-  /** Adds a process that runs already. @throws WindowsError */
-  add(pid: number): void {
-    const handle = required('OpenProcess', calls().open(PROCESS_ASSIGN, 0, pid));
+  /**
+   * Starts a further process with streams. It is in the job from a moment after its start. Node adds a process that is
+   * not detached to a job of its own, and Windows then refuses this one.
+   *
+   * @throws WindowsError when it cannot be put into the job: it is ended, because no limit would apply to it
+   */
+  spawn(file: string, args: readonly string[], options: Omit<SpawnOptions, 'detached'>): ChildProcess {
+    const child = spawn(file, args, { ...options, windowsHide: true, detached: true });
+    if (child.pid === undefined) return child;
     try {
-      required('AssignProcessToJobObject', calls().assign(this.#handle, handle));
+      this.#add(child.pid);
+    } catch (cause) {
+      child.on('error', () => undefined);
+      child.kill('SIGKILL');
+      throw cause;
+    }
+    return child;
+  }
+
+  /** A terminated process needs no job. @throws WindowsError */
+  #add(pid: number): void {
+    const handle = calls().open(PROCESS_ASSIGN, 0, pid);
+    if (handle === null) {
+      const code = windowsLibraries().lastError();
+      if (code === NO_SUCH_PROCESS) return;
+      throw new WindowsError('OpenProcess', code);
+    }
+    try {
+      if (calls().assign(this.#handle, handle)) return;
+      const code = windowsLibraries().lastError();
+      if (calls().wait(handle, 0) === WAIT_TIMEOUT) throw new WindowsError('AssignProcessToJobObject', code);
     } finally {
       calls().close(handle);
     }

@@ -2,8 +2,8 @@
  * Containers as processes of Windows, each run in a Job object of its own. They end with the agent: the next one finds
  * none of them, and their restart policy applies.
  */
-import { spawn } from 'node:child_process';
-import { closeSync, cpSync, openSync, rmSync, symlinkSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
+import { cp } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { defined } from '../../../shared/defined.ts';
@@ -26,6 +26,7 @@ import { EXIT_UNKNOWN } from '../runtime-exec/process-engine.ts';
 import type { SignalName } from '../runtime-exec/process-table.ts';
 import { prepareMessageFiles, terminationMessage } from '../runtime-exec/termination-message.ts';
 import { makeDirectory } from '../system/directory.ts';
+import { rm, symlink } from '../system/files.ts';
 import { ACCESS_DENIED, FILE_NOT_FOUND, WindowsError } from './foreign.ts';
 import { Job, type JobProcess } from './jobs.ts';
 import type { JobTable } from './windows-processes.ts';
@@ -62,6 +63,8 @@ export class WindowsEngine implements ContainerEngine {
   readonly #callbacks: EngineCallbacks;
   readonly #dependencies: WindowsEngineDependencies;
   readonly #runs = new Map<string, Run>();
+  /** Containers with volumes that are being made. */
+  readonly #starting = new Map<string, { readonly stop: AbortController; readonly over: Promise<void> }>();
   readonly #seenOutput = new Map<string, string | undefined>();
 
   constructor(
@@ -77,6 +80,7 @@ export class WindowsEngine implements ContainerEngine {
   }
 
   start(container: ContainerRecord): void {
+    if (this.#starting.has(container.name)) return;
     const processes = this.#processes;
     const fault = (message: string, isFinal: boolean): void =>
       this.#callbacks.onConfigFault(container, { kind: 'notReady', reason: CONFIG_ERROR, message, isFinal });
@@ -95,17 +99,27 @@ export class WindowsEngine implements ContainerEngine {
       fault(line.message, true);
       return;
     }
-    const messageFile = processes.terminationLogOf(container);
-    try {
-      this.#mountAll(container, inputs.mounts);
-      const name = processes.logOf(container);
-      removeOlderRuns({ ...name, run: name.run - 1 });
-      prepareMessageFiles(messageFile);
-    } catch (cause) {
-      fault((cause as Error).message, false);
-      return;
-    }
-    this.#run(container, line, this.#environmentOf(container, inputs.variables));
+    // It restarts without a wait.
+    if (container.state.kind === 'terminated') container.state = { kind: 'waiting', reason: 'ContainerCreating' };
+    const stop = new AbortController();
+    const over = this.#prepare(container, inputs.mounts, stop.signal)
+      .then(
+        () => () => this.#run(container, line, this.#environmentOf(container, inputs.variables)),
+        (cause: Error) => () => fault(cause.message, false),
+      )
+      .then((report) => {
+        this.#starting.delete(container.name);
+        if (!processes.isDetached && !processes.record.stopped) processes.guarded(report);
+      });
+    this.#starting.set(container.name, { stop, over });
+  }
+
+  /** @throws Error */
+  async #prepare(container: ContainerRecord, mounts: readonly ContainerMount[], stop: AbortSignal): Promise<void> {
+    await this.#mountAll(container, mounts, stop);
+    const name = this.#processes.logOf(container);
+    removeOlderRuns({ ...name, run: name.run - 1 });
+    prepareMessageFiles(this.#processes.terminationLogOf(container));
   }
 
   #run(container: ContainerRecord, { file, args, directory }: CommandLine, env: Record<string, string>): void {
@@ -123,8 +137,7 @@ export class WindowsEngine implements ContainerEngine {
       this.#dependencies.jobs.set(processes.markOf(container), job);
     } catch (cause) {
       job?.close();
-      // Deferred, because otherwise the caller of `start` would be re-entered.
-      queueMicrotask(() => processes.guarded(() => this.#notStarted(container, cause as Error, startedAtMs)));
+      this.#notStarted(container, cause as Error, startedAtMs);
       return;
     }
     container.state = { kind: 'running', startedAtMs };
@@ -133,7 +146,6 @@ export class WindowsEngine implements ContainerEngine {
   }
 
   #notStarted(container: ContainerRecord, cause: Error, startedAtMs: number): void {
-    if (this.#processes.isDetached) return;
     const code = cause instanceof WindowsError ? cause.code : undefined;
     const exitCode =
       code === FILE_NOT_FOUND ? EXIT_NOT_FOUND : code === ACCESS_DENIED ? EXIT_NOT_EXECUTABLE : EXIT_NOT_STARTED;
@@ -173,25 +185,25 @@ export class WindowsEngine implements ContainerEngine {
     };
   }
 
-  /** Volumes are junctions below the directory of the container, or copies. @throws Error */
-  #mountAll(container: ContainerRecord, mounts: readonly ContainerMount[]): void {
+  /** Volumes are junctions below the directory of the container, or copies. A copy blocks nothing. @throws Error */
+  async #mountAll(container: ContainerRecord, mounts: readonly ContainerMount[], stop: AbortSignal): Promise<void> {
     const sandbox = this.#sandboxOf(container);
     // Removes junctions, not what they lead to.
-    rmSync(sandbox, { recursive: true, force: true });
+    await rm(sandbox, { recursive: true, force: true });
     makeDirectory(sandbox, 0o700);
     for (const { source, target, isFile } of mounts) {
       const path = join(sandbox, mountPathBelow(target));
       makeDirectory(dirname(path), 0o700);
-      if (isFile) cpSync(source, path);
-      else this.#mount(source, path);
+      if (isFile) await cp(source, path);
+      else await this.#mount(source, path, stop);
     }
   }
 
-  #mount(source: string, path: string): void {
+  async #mount(source: string, path: string, stop: AbortSignal): Promise<void> {
     try {
-      symlinkSync(source, path, 'junction');
+      await symlink(source, path, 'junction');
     } catch (cause) {
-      cpSync(source, path, { recursive: true });
+      await cp(source, path, { recursive: true, filter: () => !stop.aborted });
       const { uid } = this.#processes;
       this.#dependencies.warn('a volume is a copy', { podUid: uid, path, cause: (cause as Error).message });
     }
@@ -247,6 +259,8 @@ export class WindowsEngine implements ContainerEngine {
   }
 
   async killAll(): Promise<void> {
+    for (const { stop } of this.#starting.values()) stop.abort();
+    await Promise.all([...this.#starting.values()].map(({ over }) => over));
     for (const { job } of this.#runs.values()) job.end();
     await this.#processes.killAll();
   }
@@ -291,7 +305,7 @@ export class WindowsEngine implements ContainerEngine {
     };
   }
 
-  /** A further process of a running container. It is in its job from a moment after its start. @throws Error */
+  /** A further process of a running container. @throws Error */
   #further(container: ContainerRecord, words: readonly string[], stdio: ('ignore' | 'pipe' | number)[]) {
     const processes = this.#processes;
     const inputs = this.#context.inputs().inputsOf(processes.pod, processes.specOf(container));
@@ -302,10 +316,7 @@ export class WindowsEngine implements ContainerEngine {
     if (run === undefined) throw new Error(`container ${container.name} is not running`);
     const [file = '', ...args] = words;
     const env = this.#environmentOf(container, inputs.variables);
-    const child = spawn(file, args, { env, stdio, windowsHide: true, ...defined({ cwd: line.directory }) });
-    // A short command may have ended already.
-    if (child.pid !== undefined) ignoreErrors(() => run.job.add(child.pid ?? 0));
-    return child;
+    return run.job.spawn(file, args, { env, stdio, ...defined({ cwd: line.directory }) });
   }
 
   place(): void {}
@@ -317,13 +328,5 @@ export class WindowsEngine implements ContainerEngine {
 
   readLog(container: ContainerRecord, run: number, query: LogQuery, reading: LogReading): AsyncIterable<Uint8Array> {
     return readLog({ ...this.#processes.logOf(container), run }, query, reading);
-  }
-}
-
-function ignoreErrors(act: () => void): void {
-  try {
-    act();
-  } catch {
-    // Its effect is no longer needed.
   }
 }

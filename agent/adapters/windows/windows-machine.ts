@@ -1,8 +1,8 @@
 /** Facts about a machine with Windows: from Node, the registry, and the performance counters of the kernel. */
 import { createSocket } from 'node:dgram';
-import { lookup } from 'node:dns/promises';
 import { cpus, freemem, hostname, networkInterfaces, release, totalmem } from 'node:os';
 import type { FileSystemUse, InterfaceAddress, Machine, MachineFacts, MachineUse } from '../../ports/machine.ts';
+import { addressesOf, addressesOfName } from '../system/addresses.ts';
 import { statfs } from '../system/files.ts';
 import { required, windowsLibraries } from './foreign.ts';
 import { registryNumber, registryText } from './registry.ts';
@@ -67,9 +67,7 @@ export class WindowsMachine implements Machine {
   }
 
   addresses(): readonly InterfaceAddress[] {
-    return Object.entries(networkInterfaces()).flatMap(([interfaceName, addresses]) =>
-      (addresses ?? []).map(({ address, family }) => ({ interfaceName, address, family: family === 'IPv4' ? 4 : 6 })),
-    );
+    return addressesOf(networkInterfaces());
   }
 
   /** The address that a packet to another network would be sent from. */
@@ -85,9 +83,8 @@ export class WindowsMachine implements Machine {
     }
   }
 
-  async lookup(name: string): Promise<readonly { readonly address: string; readonly family: 4 | 6 }[]> {
-    const found = await lookup(name, { all: true }).catch(() => []);
-    return found.map(({ address, family }) => ({ address, family: family === 4 ? 4 : 6 }));
+  lookup(name: string): ReturnType<Machine['lookup']> {
+    return addressesOfName(name);
   }
 }
 

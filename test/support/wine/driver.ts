@@ -106,6 +106,8 @@ const CALLS = {
     const { job, process: started } = jobs[index]!;
     return { pids: job.pids(), exitCode: started.exitCode() ?? null };
   },
+  spawnInJob: (index: number, [file = '', ...args]: string[]) =>
+    jobs[index]!.job.spawn(file, args, { stdio: 'ignore' }).pid ?? 0,
   closeJob: (index: number) => jobs[index]!.job.close(),
   processIds() {
     const list = windowsLibraries().kernel32.func<(ids: Buffer, size: number, used: Buffer) => boolean>(
