@@ -262,6 +262,8 @@ function boundPodWorks(
 /** A node that a change concerns. */
 interface Concern {
   readonly nodeName: string;
+  /** `NAMESPACE/NAME`, when a pod of the node changed. */
+  readonly pod?: string;
   readonly position: number;
 }
 
@@ -273,16 +275,21 @@ const concernsOf = (
   ...nodes.filter(isWanted.node).map((change) => ({ nodeName: nameOf(change), position: change.position })),
   ...pods.filter(isWanted.pod).flatMap(({ before, after, position }) => {
     const nodeNames = new Set([nodeNameOf(before), nodeNameOf(after)]);
-    return [...nodeNames].flatMap((nodeName) => (nodeName === '' ? [] : [{ nodeName, position }]));
+    const { namespace = '', name = '' } = (after ?? before)?.metadata ?? {};
+    const pod = `${namespace}/${name}`;
+    return [...nodeNames].flatMap((nodeName) => (nodeName === '' ? [] : [{ nodeName, pod, position }]));
   }),
 ];
 
 /** One work per node. */
-const worksByNode = (concerns: readonly Concern[], run: (nodeName: string) => Promise<unknown>): NodeNameWork[] =>
+const worksByNode = (
+  concerns: readonly Concern[],
+  run: (nodeName: string, some: readonly Concern[]) => Promise<unknown>,
+): NodeNameWork[] =>
   [...groupedBy(concerns, ({ nodeName }) => nodeName)].map(([nodeName, some]) => ({
     nodeName,
     of: positionsOf(some),
-    run: () => run(nodeName),
+    run: () => run(nodeName, some),
   }));
 
 /** The parts of a pod that its node does not write itself: everything but the status. */
@@ -312,14 +319,16 @@ const evictionParts = (pod: KubeObject | undefined) =>
         terminating: pod?.metadata.deletionTimestamp !== undefined,
       };
 
-/** One work per node with changed NoExecute taints or pods. */
+/** One work per node with changed NoExecute taints, for all of its pods, or with changed pods, for these. */
 function evictionWorks(dependencies: WorksDependencies, changes: ObjectChanges, nowMs: number): NodeNameWork[] {
   const noExecuteOf = (node: KubeNode | undefined) => noExecuteTaints(taintsOf(node));
   const concerns = concernsOf(changes, {
     node: ({ before, after, isRetry }) => isRetry === true || !jsonEqual(noExecuteOf(before), noExecuteOf(after)),
     pod: ({ before, after }) => !jsonEqual(evictionParts(before), evictionParts(after)),
   });
-  return worksByNode(concerns, async (nodeName) =>
-    evictPods(dependencies, nodeName, { nowMs, state: await dependencies.fleetState() }),
-  );
+  return worksByNode(concerns, async (nodeName, some) => {
+    const pods = some.map(({ pod }) => pod);
+    const changed = pods.includes(undefined) ? {} : { changed: new Set(pods.filter((pod) => pod !== undefined)) };
+    await evictPods(dependencies, nodeName, { nowMs, state: await dependencies.fleetState(), ...changed });
+  });
 }

@@ -172,8 +172,11 @@ export interface ObjectStore {
   list(request: ListRequest): Promise<ObjectList>;
   /** The pods bound to a node, strongly consistent. */
   listByNode(nodeName: string): Promise<readonly KubeObject[]>;
-  /** The same, with the time of each binding. Reads no more than listByNode. */
-  listBound(nodeName: string): Promise<readonly BoundPod[]>;
+  /**
+   * The same, with the time of each binding. Reads no more than listByNode. `only`: those of these `NAMESPACE/NAME`;
+   * the others are not read.
+   */
+  listBound(nodeName: string, only?: ReadonlySet<string>): Promise<readonly BoundPod[]>;
   commit(commit: Commit): Promise<CommitOutcome>;
 }
 
@@ -204,7 +207,11 @@ export function objectStore(options: ObjectStoreOptions): ObjectStore {
     const found = await items.getMany(keysOf(refs), { consistent: true });
     return found.map((item) => liveObject(item, clock.nowMs()));
   };
-  const listBound = (nodeName: string): Promise<readonly BoundPod[]> => readBoundPods(items, nodeName, getMany);
+  const listBound: ObjectStore['listBound'] = async (nodeName, only) => {
+    const pointers =
+      only === undefined ? await readPointers(items, nodeName) : await namedPointers(items, nodeName, only);
+    return readBoundPods(pointers, nodeName, getMany);
+  };
   return {
     async get(ref) {
       const item = await items.get(objectKey(ref, shardsOf(ref.resource)), { consistent: true });
@@ -247,11 +254,10 @@ async function listObjects(
 }
 
 async function readBoundPods(
-  items: ItemStore,
+  pointers: readonly Item[],
   nodeName: string,
   getMany: ObjectStore['getMany'],
 ): Promise<readonly BoundPod[]> {
-  const pointers = await readPointers(items, nodeName);
   const pods = await getMany(pointers.map(({ sk }) => refOf('pods', String(sk))));
   // Deleted, or deleted and recreated on another node, between the two reads.
   return pods.flatMap((pod, index) =>
@@ -259,6 +265,12 @@ async function readBoundPods(
       ? []
       : [boundPod(pod, readRow(NODE_POD, pointers[index]!))],
   );
+}
+
+async function namedPointers(items: ItemStore, nodeName: string, pods: ReadonlySet<string>): Promise<readonly Item[]> {
+  const keys = [...pods].map((sk): ItemKey => ({ table: 'objects', pk: nodePodsPartition(nodeName), sk }));
+  const found = await items.getMany(keys, { consistent: true });
+  return found.filter((item) => item !== undefined);
 }
 
 async function readPointers(items: ItemStore, nodeName: string): Promise<readonly Item[]> {

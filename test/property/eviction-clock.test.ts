@@ -182,6 +182,9 @@ describe('a pod that is a day old and tolerates the taint for 600 s', () => {
     await fleet.controllers.onObjectRecords(recordsSince(served, before, 'o#pods#'));
     expect(await deletedAt(served, 'other')).toBeDefined();
     expect(await deletedAt(served, 'old')).toBeUndefined();
+    // A change of one pod decides nothing about another one.
+    expect(await timerSeconds(served, 'old')).toBeUndefined();
+    await fleet.controllers.onObjectRecords(recordsSince(served, before, 'o#nodes#'));
     expect(await timerSeconds(served, 'old')).toBe(DAY_SECONDS + 60 + TOLERATED_SECONDS);
   });
 

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { type ControlledFleet, settledFleet } from '../../../test/support/controlled-fleet.ts';
 import type { KubeObject } from '../../kinds/types.ts';
+import type { ItemStore } from '../../store/item-store.ts';
 
 const TAINT = { key: 'example.com/maintenance', effect: 'NoExecute' as const };
 
@@ -56,4 +57,34 @@ it('a pod that is terminating already is left unchanged', async () => {
   await fleet.streams();
   expect(await fleet.pod('web')).toEqual(before);
   expect(await fleet.events('TaintManagerEviction')).toEqual([]);
+});
+
+it('a change of a pod of a tainted node reads that pod alone, and keeps the timers of the others', async () => {
+  const fleet = await fleetWithPods('a', 'b', 'c');
+  const tolerate = (name: string, tolerationSeconds: number) =>
+    fleet.changePod(name, (pod) => ({
+      ...pod,
+      spec: { ...pod.spec, tolerations: [{ ...TAINT, operator: 'Exists', tolerationSeconds }] },
+    }));
+  for (const name of ['a', 'b', 'c']) await tolerate(name, 600);
+  await taint(fleet);
+  await fleet.streams();
+  const others = (await fleet.timers('a-0')).filter(({ name }) => name !== 'b');
+  expect(others).toHaveLength(2);
+  await tolerate('b', 300);
+  const read: string[] = [];
+  const isPod = ({ pk }: { readonly pk: string }) => pk.startsWith('o#pods');
+  const recording: ItemStore = {
+    ...fleet.tables,
+    getMany(keys, options) {
+      read.push(...keys.filter(isPod).map(({ sk }) => sk));
+      return fleet.tables.getMany(keys, options);
+    },
+  };
+  const changes = fleet.tables.changes('objects').filter(({ key }) => isPod(key));
+  await fleet.makeControllers(recording).onObjectRecords(changes.slice(-1));
+  expect(read).toEqual(['default/b']);
+  const after = await fleet.timers('a-0');
+  expect(after).toEqual(expect.arrayContaining(others));
+  expect(after.find(({ name }) => name === 'b')?.atMs).toBe(others[0]!.atMs - 300_000);
 });

@@ -1,6 +1,9 @@
 /**
- * Taint eviction of one node's pods (rule.ts), triggered by a change of a taint or a pod, or by a timer. Always
- * evaluates the whole node in its current state, so a late or repeated call finds nothing to do.
+ * Taint eviction of one node's pods (rule.ts), triggered by a change of a taint or a pod, or by a timer. Evaluates the
+ * current state, so a late or repeated call finds nothing to do.
+ *
+ * A change of taints and a due timer concern all pods of the node. A change of a pod concerns that pod alone: it does
+ * not change what is decided about another one. So n changes of pods of one node read n pods, not n².
  *
  * Order: events of cancelled evictions, deletion of pods, then timers. A process that dies half-way leaves a timer that
  * is due again for a pod that is already terminating, never a pod without its timer.
@@ -70,11 +73,17 @@ function evictablePod({ pod, boundAtMs }: { readonly pod: KubePod } & Pick<Bound
 export async function evictPods(
   dependencies: WorkDependencies,
   nodeName: string,
-  at: { readonly nowMs: number; readonly state: FleetState; readonly tick?: TickMark },
+  at: {
+    readonly nowMs: number;
+    readonly state: FleetState;
+    readonly tick?: TickMark;
+    /** `NAMESPACE/NAME` of the pods that changed. Undefined: all pods of the node. */
+    readonly changed?: ReadonlySet<string>;
+  },
 ): Promise<void> {
   const { objects, items, policy } = dependencies;
   const timerStore = evictionTimerStore(items);
-  const { nowMs, state } = at;
+  const { nowMs, state, changed } = at;
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
     const [before, node]: [NodeTimers, KubeNode | undefined] = await Promise.all([
       timerStore.read(nodeName),
@@ -83,7 +92,7 @@ export async function evictPods(
     const taints: readonly NoExecuteTaint[] | undefined =
       node === undefined ? undefined : noExecuteTaints(node.spec?.taints ?? []);
     if (before.timers.length === 0 && (taints === undefined || taints.length === 0)) return;
-    const bound = taints === undefined ? [] : await objects.listBound(nodeName);
+    const bound = taints === undefined ? [] : await objects.listBound(nodeName, changed);
     const pods = bound.map(({ pod }) => pod);
     const faults: unknown[] = [];
     const world: EvictionWorld = {
@@ -97,7 +106,7 @@ export async function evictPods(
           return [];
         }
       }),
-      timers: before.timers,
+      timers: before.timers.filter(({ namespace, name }) => changed?.has(`${namespace}/${name}`) !== false),
       gate: gateVerdictFor(state.gate, { nowMs, policy }),
       freshSinceMs: state.gate.freshSinceMs,
     };
@@ -105,7 +114,14 @@ export async function evictPods(
     const record = recorderOf(dependencies, world, nowMs, at.tick);
     // Pods are deleted only while the Node exists and is unchanged.
     const guard = nodeUnchanged(nodeName, node === undefined ? 0 : resourceVersionOf(node));
-    const changes = await applyDecisions(dependencies, decisions, pods, { world, nowMs, record, guard, faults });
+    const changes = await applyDecisions(dependencies, decisions, pods, {
+      world,
+      before,
+      nowMs,
+      record,
+      guard,
+      faults,
+    });
     if (changes === 'changed') continue;
     if (changes !== undefined && !(await replaceTimers(timerStore, before, changes))) continue;
     if (faults.length > 0) throw new AggregateError(faults, `pods of node ${nodeName} could not be evicted`);
@@ -166,6 +182,8 @@ async function replaceTimers(
 
 interface EvictionPass {
   readonly world: EvictionWorld;
+  /** The timers of all pods of the node. */
+  readonly before: NodeTimers;
   readonly nowMs: number;
   readonly record: (decision: PodEvictionDecision) => PutWrite;
   readonly guard: CheckWrite;
@@ -180,8 +198,8 @@ class TimerPlan {
   changed = false;
   readonly #record: EvictionPass['record'];
 
-  constructor({ world, record }: EvictionPass) {
-    this.timers = new Map(world.timers.map((timer) => [timer.podUid, timer]));
+  constructor({ before, record }: EvictionPass) {
+    this.timers = new Map(before.timers.map((timer) => [timer.podUid, timer]));
     this.#record = record;
   }
 
