@@ -13,7 +13,7 @@ const EXIT_SIGNALLED = 128;
 /** @param mayWait `timedOut` is returned when this is false */
 export async function commandResult(
   child: ChildProcess,
-  processes: PodProcesses,
+  processes: Pick<PodProcesses, 'after' | 'isDetached' | 'pause' | 'wake'>,
   mayWait: () => boolean,
 ): Promise<CommandResult> {
   let result: CommandResult | undefined;

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { jsonLog } from './json-log.ts';
-import { stateFile } from './state-file.ts';
+import { replaceFile, stateFile } from './state-file.ts';
 import { systemTime } from './time.ts';
 
 describe('the log', () => {
@@ -47,13 +47,12 @@ describe('a state file', () => {
 
   it('can be read by everybody, whatever the umask', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'nodekeeper-state-'));
-    const umask = process.umask(0o077);
-    try {
-      await stateFile(join(directory, 'state'), '.tmp-state').write('one');
-    } finally {
-      process.umask(umask);
-    }
-    expect(statSync(join(directory, 'state')).mode & 0o777).toBe(0o644);
+    const modeOf = (name: string): number => statSync(join(directory, name)).mode & 0o777;
+    await stateFile(join(directory, 'state'), '.tmp-state').write('one');
+    expect(modeOf('state')).toBe(0o644);
+    // Each usual umask would narrow this mode. A test in a thread cannot change the umask.
+    await replaceFile(join(directory, 'shared'), '.tmp-shared', 'one', 0o666);
+    expect(modeOf('shared')).toBe(0o666);
     rmSync(directory, { recursive: true });
   });
 
