@@ -1,5 +1,6 @@
 /** Starts every benchmark once, as small as it can be: what runs here is its code, and no figure is compared. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { isBrowserInstalled, NO_BROWSER } from '../test/support/browser.ts';
 import { type LocalForTest, startLocalForTest } from '../test/support/local.ts';
 import type { Figures } from './benchmark.ts';
 import { BENCHMARKS } from './benchmarks.ts';
@@ -22,7 +23,8 @@ afterAll(() => local?.stop());
 describe('a benchmark, as small as it can be', { timeout: 120_000 }, () => {
   for (const { name, smallest, startsLocalMode = false, run } of BENCHMARKS) {
     if (name in NOT_STARTED) continue;
-    it(`${name} prints its figures`, async () => {
+    it(`${name} prints its figures`, async (context) => {
+      if (name === 'page' && !isBrowserInstalled) context.skip(NO_BROWSER);
       const lines: Figures[] = [];
       const target = startsLocalMode ? ['--kubeconfig', local!.kubeconfig] : [];
       await run((figures) => lines.push(figures), [...(smallest ?? []), ...target]);

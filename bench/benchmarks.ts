@@ -9,6 +9,7 @@ import { fleet } from './fleet.ts';
 import { greedyIdentity } from './greedy-identity.ts';
 import { heartbeat } from './heartbeat.ts';
 import { massFailure } from './mass-failure.ts';
+import { page } from './page.ts';
 import { relay } from './relay.ts';
 import { scheduler } from './scheduler.ts';
 import { soak } from './soak.ts';
@@ -40,4 +41,5 @@ export const BENCHMARKS: readonly Benchmark[] = [
   scheduler,
   workloads,
   advice,
+  page,
 ];

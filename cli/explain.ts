@@ -250,8 +250,11 @@ function zonesOf(step: Step): string[] {
   return decision?.rule === 'silence' || decision?.rule === 'eviction' ? [decision.inputs.health.zone] : [];
 }
 
-const decisionsOf = async (asked: Asked, selector: string): Promise<Step[]> =>
-  (await readDecisions(asked, selector)).map(({ name, record }) => stepOf(name, record));
+async function decisionsOf(asked: Asked, selector: string): Promise<Step[]> {
+  const { found, isCut } = await readDecisions(asked, selector);
+  if (isCut) throw new CommandError('there are too many decisions', 'name a node, a pod or a zone');
+  return found.map(({ name, record }) => stepOf(name, record));
+}
 
 const stepOf = (name: string, record: DecisionRecord): Step => ({
   atMs: record.atMs,

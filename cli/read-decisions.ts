@@ -23,11 +23,18 @@ interface DecisionList {
   readonly metadata?: { readonly continue?: string };
 }
 
-/** Not in order. @param selector a field selector that names what they are about; absent: all of them */
+export interface ReadDecisions {
+  /** Not in order. */
+  readonly found: readonly { readonly name: string; readonly record: DecisionRecord }[];
+  /** There are more than one read returns. */
+  readonly isCut: boolean;
+}
+
+/** @param selector a field selector that names what they are about; absent: all of them */
 export async function readDecisions(
   { access, send, sinceMs }: Asked,
   selector: string | undefined,
-): Promise<{ readonly name: string; readonly record: DecisionRecord }[]> {
+): Promise<ReadDecisions> {
   const found: { name: string; record: DecisionRecord }[] = [];
   let after = '';
   for (let page = 0; page < PAGES_MAX; page += 1) {
@@ -40,9 +47,9 @@ export async function readDecisions(
       if (record.atMs >= sinceMs) found.push({ name: named.name, record: record as DecisionRecord });
     }
     after = metadata?.continue ?? '';
-    if (after === '') return found;
+    if (after === '') return { found, isCut: false };
   }
-  throw new CommandError('there are too many decisions', 'name a node, a pod or a zone');
+  return { found, isCut: true };
 }
 
 /** @throws CommandError when the text is no duration */

@@ -168,6 +168,7 @@ export function composeCluster(options: ClusterOptions): Cluster {
       busyMs: systemBusyMs,
       openConnection: sessions.openConnection,
       nodeSessions: sessions.nodeSessions,
+      signsCertificates: true,
       answerPodLog: redirectLogs({ watchUrl: OWN_ORIGIN, tickets }, { items, random: systemRandom }),
     },
     heartbeat: {

@@ -624,6 +624,14 @@ describe('a CertificateSigningRequest', () => {
     expect(patched.body.spec.username).toBe('tester');
   });
 
+  it('is answered with a warning where nothing signs it', async () => {
+    const { code, headers } = await apiInMemory().send('POST', all, { body: objectOf('certificatesigningrequests') });
+    expect([code, headers?.['warning']]).toEqual([
+      201,
+      '299 - "nothing signs certificates here: nodekeeper join-command prints how a machine joins"',
+    ]);
+  });
+
   it('is approved through its subresource, once and for all', async () => {
     const api = apiInMemory();
     const { body } = await api.send('POST', all, { body: objectOf('certificatesigningrequests') });

@@ -23,6 +23,8 @@ export interface ApiDependencies extends Pick<ReadDependencies, 'storageOf' | 'r
   readonly maxPlannedSilenceSeconds: number;
   /** Whether kinds that nothing acts on are stored with a warning, or refused. */
   readonly unenforcedKinds: Policy['unenforcedKinds'];
+  /** False: CertificateSigningRequests are stored, and their creation is answered with a warning. */
+  readonly signsCertificates: boolean;
   /** The same for a node with these labels. Seconds. Absent: no profile has other seconds. */
   readonly podEvictionTimeoutOn?: (nodeLabels: Readonly<Record<string, string>> | undefined) => number;
   /** The disruption budgets of a pod, each with its current status. */

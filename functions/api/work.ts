@@ -47,6 +47,8 @@ export interface ApiOptions extends RequestOptions {
   /** Absent: the transport cannot upgrade a connection. */
   readonly openConnection?: OpenConnection;
   readonly nodeSessions?: AcceptNodeSession;
+  /** A controller of this process signs CertificateSigningRequests. */
+  readonly signsCertificates?: boolean;
   /** Absent: this process enrols no machines. */
   readonly readPublicKey?: ReadPublicKey;
   /** Signs tokens of service accounts, and reads their keys. Absent: none are issued. */
@@ -74,6 +76,7 @@ function serveDependencies(options: ApiOptions): ServeDependencies {
     podEvictionTimeoutSeconds: policy.podEvictionTimeoutSeconds,
     maxPlannedSilenceSeconds: policy.maxPlannedSilenceSeconds,
     unenforcedKinds: policy.unenforcedKinds,
+    signsCertificates: options.signsCertificates === true,
     ...defined({ podEvictionTimeoutOn: podEvictionTimeoutOn(policy) }),
     cidrSets: cidrSetsOf(policy),
     answerWatch: options.answerWatch ?? answerLongPoll,

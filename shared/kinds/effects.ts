@@ -22,6 +22,8 @@ export interface KindEffect {
   readonly what: string;
   /** Sent with the answer to a creation. A kind that is `unenforced` has one. */
   readonly warning?: string;
+  /** The same, where no controller signs certificates. */
+  readonly warningUnlessSigned?: string;
   /** Sent with a list, which is empty. */
   readonly listWarning?: string;
 }
@@ -89,6 +91,7 @@ export const KIND_EFFECTS: readonly KindEffect[] = [
     kinds: ['certificatesigningrequests.certificates.k8s.io'],
     effect: 'acts',
     what: 'signed by `nodekeeper serve` ([one-machine.md](one-machine.md#certificates)); on AWS stored and approved, and nothing is signed',
+    warningUnlessSigned: 'nothing signs certificates here: nodekeeper join-command prints how a machine joins',
   },
   {
     kinds: ['endpoints', 'endpointslices.discovery.k8s.io'],
@@ -188,8 +191,12 @@ const byResource = new Map(KIND_EFFECTS.flatMap((each) => each.kinds.map((kind) 
 export const effectOf = (resource: ResourceName): KindEffect | undefined => byResource.get(qualifiedResource(resource));
 
 /** What the answer to a creation warns of. */
-export function creationWarning(resource: ResourceName & { readonly kind: string }): string | undefined {
-  const { effect, warning } = effectOf(resource) ?? {};
+export function creationWarning(
+  resource: ResourceName & { readonly kind: string },
+  { signsCertificates }: { readonly signsCertificates: boolean },
+): string | undefined {
+  const { effect, warning, warningUnlessSigned } = effectOf(resource) ?? {};
+  if (warningUnlessSigned !== undefined && !signsCertificates) return warningUnlessSigned;
   return warning !== undefined && effect === 'unenforced' ? `the ${resource.kind} is stored: ${warning}` : warning;
 }
 

@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { sendToApi } from '../../cli/api-request.ts';
+import { type SendToApi, sendToApi } from '../../cli/api-request.ts';
 import { decisionsCommand } from '../../cli/decisions.ts';
 import { cloudDraft } from '../../functions/cloud-node/decisions.ts';
 import { type DecisionDraft, sealed } from '../../shared/decisions/decision-record.ts';
@@ -137,8 +137,26 @@ describe('nodekeeper decisions', () => {
   it('states what to do when there is none', async () => {
     expect(await run('decisions', '--node', 'n9')).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/^nodekeeper decisions: no decision since \S+\ntry a longer time with --since 24h\n$/),
+      err: expect.stringMatching(/^nodekeeper decisions: no decision about node n9 since \S+\ncheck the name, or /),
     });
+  });
+
+  it('names the nodes without a zone, and says when there are more than it reads', async () => {
+    const lines: string[] = [];
+    const notes: string[] = [];
+    const io = {
+      ...{ environment: {}, nowMs: Date.now() },
+      print: (line: string) => void lines.push(line),
+      note: (line: string) => void notes.push(line),
+    };
+    const record = { v: 1, act: 'ZoneStateSet', about: { kind: 'Zone', name: '' }, atMs: io.nowMs, reason: 'Normal' };
+    const endless: SendToApi = async () => ({
+      items: [{ metadata: { name: 'one' }, spec: record }],
+      metadata: { continue: 'more' },
+    });
+    await decisionsCommand(['--kubeconfig', api.kubeconfig], io, endless);
+    expect(lines[0]).toMatch(/Z {2}nodes without a zone {2}ZoneStateSet {2}Normal$/);
+    expect(notes).toEqual([expect.stringContaining('20000 records were read and there are more')]);
   });
 });
 

@@ -60,11 +60,12 @@ async function readBody(
 }
 
 const writtenResponse = (
+  { signsCertificates }: ServeDependencies,
   { descriptor, shape, nowMs }: Call,
   { object, created }: WrittenObject,
   warnings: readonly string[],
 ): HttpResponse => {
-  const ofKind = created ? creationWarning(descriptor) : undefined;
+  const ofKind = created ? creationWarning(descriptor, { signsCertificates }) : undefined;
   const headers = warningHeaders(ofKind === undefined ? warnings : [...warnings, ofKind]);
   return json(created ? 201 : 200, shapeObject(descriptor, object, shape, nowMs), headers);
 };
@@ -83,7 +84,7 @@ export async function create(dependencies: ServeDependencies, call: Call): Promi
     ...trackingOf(call, dependencies.storageOf(descriptor), 'CreateOptions'),
     ...admitWrite(dependencies, call, 'create'),
   });
-  return writtenResponse(call, written, warnings);
+  return writtenResponse(dependencies, call, written, warnings);
 }
 
 /** Enrolment creates NodeIdentities. It depends on the credential of the request, and not only on the body. */
@@ -107,7 +108,7 @@ export async function update(dependencies: ServeDependencies, call: Call): Promi
     ...trackingOf(call, dependencies.storageOf(descriptor), 'UpdateOptions'),
     ...admitWrite(dependencies, call, 'update'),
   });
-  return writtenResponse(call, written, warnings);
+  return writtenResponse(dependencies, call, written, warnings);
 }
 
 export async function patch(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
@@ -136,7 +137,7 @@ export async function patch(dependencies: ServeDependencies, call: Call): Promis
     ...trackingOf(call, dependencies.storageOf(descriptor), 'PatchOptions'),
     ...admitWrite(dependencies, call, 'patch'),
   });
-  return writtenResponse(call, written, warnings());
+  return writtenResponse(dependencies, call, written, warnings());
 }
 
 const isOwnStatus = ({ descriptor, target, user }: Call): boolean =>
@@ -175,5 +176,5 @@ async function apply(dependencies: ServeDependencies, call: Call, force: boolean
     whenAbsent: () => appliedTo(undefined),
     ...admitWrite(dependencies, call, 'patch'),
   });
-  return writtenResponse(call, written, warnings);
+  return writtenResponse(dependencies, call, written, warnings);
 }

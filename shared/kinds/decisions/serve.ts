@@ -12,7 +12,9 @@ import { DECISIONS, nameIfAbout } from './resource.ts';
 
 function aboutCell(object: KubeDecision): string {
   const { kind = '' } = object.spec?.about ?? {};
-  return kind === 'Fleet' ? 'fleet' : `${kind.toLowerCase()}/${nameIfAbout(kind)(object)}`;
+  if (kind === 'Fleet') return 'fleet';
+  const name = nameIfAbout(kind)(object);
+  return kind === 'Zone' && name === '' ? 'nodes without a zone' : `${kind.toLowerCase()}/${name}`;
 }
 
 const atMsOf = ({ spec }: KubeDecision): number => Number(spec?.['atMs'] ?? 0);
