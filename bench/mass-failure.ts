@@ -9,10 +9,10 @@
 import type { FleetControllers } from '../server/fleet-controllers.ts';
 import { defined } from '../shared/defined.ts';
 import type { PartQueue } from '../shared/fleet/marks/part-queue.ts';
-import { healthKey } from '../shared/fleet/nodes/health-row.ts';
 import { defaultPolicy } from '../shared/fleet/policy.ts';
 import { shardsOf } from '../shared/kinds/resources.ts';
 import type { ConsumedUnits, ItemStore, TransactWrite } from '../shared/store/item-store.ts';
+import { healthKey } from '../shared/store/layout.ts';
 import { type MemoryItemStore, memoryItemStore } from '../shared/store/memory/item-store.ts';
 import { objectText } from '../shared/store/object-record.ts';
 import { objectKey } from '../shared/store/object-store.ts';

@@ -10,7 +10,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { openSqliteStore, type SqliteStore, type SqliteStoreOptions } from '../server/store/sqlite-store.ts';
 import type { ItemKey } from '../shared/store/item-store.ts';
-import { healthPartitionOf } from '../shared/store/layout.ts';
+import { healthKey } from '../shared/store/layout.ts';
 import { type Benchmark, percentile, type Report, readOptions, rounded, wholeNumber } from './benchmark.ts';
 
 const KEYS = 500;
@@ -77,11 +77,7 @@ async function withStore(
   }
 }
 
-const keyOf = (index: number): ItemKey => ({
-  table: 'health',
-  pk: healthPartitionOf(`node-${index}`),
-  sk: `node-${index}`,
-});
+const keyOf = (index: number): ItemKey => healthKey(`node-${index}`);
 
 /** Some 250 bytes, as the row of a node. */
 const ROW = {

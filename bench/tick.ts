@@ -9,11 +9,11 @@
 import { fileURLToPath } from 'node:url';
 import { type Engine, engineBinary, startEngine } from '../aws-local/engine/engine.ts';
 import { itemToWire } from '../shared/aws/dynamodb-expression.ts';
-import { healthKey } from '../shared/fleet/nodes/health-row.ts';
 import { defaultPolicy } from '../shared/fleet/policy.ts';
 import { shardsOf } from '../shared/kinds/resources.ts';
 import { itemBytes } from '../shared/store/item-size.ts';
 import type { Item, ItemKey, TableName } from '../shared/store/item-store.ts';
+import { healthKey } from '../shared/store/layout.ts';
 import { objectText } from '../shared/store/object-record.ts';
 import { objectKey } from '../shared/store/object-store.ts';
 import { readyNode } from '../simulation/ready-node.ts';

@@ -10,9 +10,8 @@
  */
 import type { X509Certificate } from 'node:crypto';
 import type { Authentication, Authenticator } from '../shared/access/authenticator.ts';
-import { ADMIN_GROUPS } from '../shared/access/authorize.ts';
+import { ADMIN_GROUPS, nodeIdentity } from '../shared/access/authorize.ts';
 import { KEY_ID_EXTRA } from '../shared/access/node-identity.ts';
-import { nodeIdentity } from '../shared/access/node-restriction.ts';
 import { readPublicKey } from '../shared/access/public-keys.ts';
 import { defined } from '../shared/defined.ts';
 

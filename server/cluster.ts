@@ -11,11 +11,11 @@ import { enrolmentOver } from '../functions/api/work.ts';
 import { leaseProbe, probeTokens } from '../functions/node-monitor/probes.ts';
 import { isWatch, type StreamedAnswer, serveWatch } from '../functions/watch/work.ts';
 import type { AuditTrail } from '../shared/access/audit-trail.ts';
+import { nodeIdentity } from '../shared/access/authorize.ts';
 import { bearerSchemes } from '../shared/access/bearer.ts';
 import { bootstrapTokenStore } from '../shared/access/bootstrap-token-store.ts';
 import { KEY_ID_EXTRA } from '../shared/access/node-identity.ts';
 import { nodeKeys } from '../shared/access/node-key-store.ts';
-import { nodeIdentity } from '../shared/access/node-restriction.ts';
 import { knownKeys, nodeTokens } from '../shared/access/node-tokens.ts';
 import {
   accountKeys,

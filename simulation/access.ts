@@ -5,8 +5,8 @@
 import { createHash } from 'node:crypto';
 import type { ProbeCredentials } from '../functions/node-monitor/probes.ts';
 import type { Authentication, Authenticator } from '../shared/access/authenticator.ts';
+import { NODE_USER_PREFIX } from '../shared/access/authorize.ts';
 import { BEAT_ONLY_EXTRA, BODY_SHA256_EXTRA } from '../shared/access/node-identity.ts';
-import { NODE_USER_PREFIX } from '../shared/access/node-restriction.ts';
 import { boundTokenClaims, nodeTokenVerdict } from '../shared/access/node-token.ts';
 import { PROBE_GROUP, PROBE_USER } from '../shared/access/probe-identity.ts';
 import type { UserInfo } from '../shared/access/user-info.ts';

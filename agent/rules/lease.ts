@@ -2,11 +2,12 @@
  * The Lease of this node, and when it is renewed (component-helpers/apimachinery/lease/controller.go,
  * pkg/kubelet/util/nodelease.go).
  */
-import { LEASE_NAMESPACE } from '../../shared/access/node-restriction.ts';
+
 import { HEARTBEAT_URL_ANNOTATION } from '../../shared/fleet/nodes/heartbeat-url.ts';
 import { BEAT_INTERVAL_ANNOTATION, LEASE_DURATION_ANNOTATION } from '../../shared/fleet/nodes/node-profile.ts';
 import { type NodeUsage, USAGE_ANNOTATION, usageText } from '../../shared/fleet/nodes/node-usage.ts';
 import { INTERVAL_JITTER } from '../../shared/fleet/policy.ts';
+import { LEASE_NAMESPACE } from '../../shared/kinds/leases/resource.ts';
 import type { KubeNode, KubeObject, OwnerReference } from '../../shared/kinds/types.ts';
 import { formatMicroTime } from '../../shared/kubernetes/time.ts';
 

@@ -3,7 +3,7 @@
  * the tokens of machines: only the cluster has their keys. It passes on what it received, and the answer that it
  * received.
  */
-import { LEASE_NAMESPACE } from '../../shared/access/node-restriction.ts';
+
 import {
   LEASE_BATCH_API_VERSION,
   LEASE_BATCH_KIND,
@@ -13,6 +13,7 @@ import {
   type LeaseBatchAnswerItem,
   type LeaseBatchItem,
 } from '../../shared/fleet/nodes/lease-batch.ts';
+import { LEASE_NAMESPACE } from '../../shared/kinds/leases/resource.ts';
 import { isJsonObject } from '../../shared/kubernetes/json.ts';
 import type { KubeAnswer, KubeRequest } from '../ports/kube-api.ts';
 import { describeAnswer } from './kube-answer.ts';

@@ -2,7 +2,6 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Authenticator } from '../../shared/access/authenticator.ts';
 import { HEARTBEAT_LIMITS, requestThrottle } from '../../shared/access/request-throttle.ts';
 import { defined } from '../../shared/defined.ts';
-import { healthKey } from '../../shared/fleet/nodes/health-row.ts';
 import { HEARTBEAT_URL_ANNOTATION, HEARTBEAT_URL_HEADER } from '../../shared/fleet/nodes/heartbeat-url.ts';
 import {
   LEASE_BATCH_API_VERSION,
@@ -12,10 +11,11 @@ import {
   type LeaseBatchAnswer,
 } from '../../shared/fleet/nodes/lease-batch.ts';
 import { leaseChangeOf } from '../../shared/kinds/leases/lease-change.ts';
-import { LEASE_NAMESPACE } from '../../shared/kinds/leases/lease-record.ts';
 import { createLease } from '../../shared/kinds/leases/lease-store.ts';
+import { LEASE_NAMESPACE } from '../../shared/kinds/leases/resource.ts';
 import type { HttpResponse } from '../../shared/kubernetes/request/http.ts';
 import { type ConsumedUnits, type ItemUpdater, StoreFault } from '../../shared/store/item-store.ts';
+import { healthKey } from '../../shared/store/layout.ts';
 import { type MemoryItemStore, memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import { type RenewLeaseDependencies, serveHeartbeat } from './work.ts';
 

@@ -1,5 +1,6 @@
-import { hasLease, healthKey, LEASE } from '../../shared/fleet/nodes/health-row.ts';
+import { hasLease, LEASE } from '../../shared/fleet/nodes/health-row.ts';
 import { type Item, type ItemUpdater, StoreFault } from '../../shared/store/item-store.ts';
+import { healthKey } from '../../shared/store/layout.ts';
 
 /**
  * Reads the row of a node's Lease by an update with a condition that no row satisfies. For a function that may only

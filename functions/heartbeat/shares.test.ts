@@ -1,14 +1,14 @@
 /** What one identity may use of the heartbeat function, through the code that serves its requests. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Authenticator } from '../../shared/access/authenticator.ts';
-import { NODES_GROUP } from '../../shared/access/node-restriction.ts';
+import { NODES_GROUP } from '../../shared/access/authorize.ts';
 import { refusalsAdded, refusalsOf } from '../../shared/access/refusal-store.ts';
 import { refusedRequests } from '../../shared/access/refused-requests.ts';
 import { HEARTBEAT_LIMITS, requestThrottle } from '../../shared/access/request-throttle.ts';
 import { LEASE_BATCH_API_VERSION, LEASE_BATCH_KIND, LEASE_BATCHES_PATH } from '../../shared/fleet/nodes/lease-batch.ts';
 import { leaseChangeOf } from '../../shared/kinds/leases/lease-change.ts';
-import { LEASE_NAMESPACE } from '../../shared/kinds/leases/lease-record.ts';
 import { createLease } from '../../shared/kinds/leases/lease-store.ts';
+import { LEASE_NAMESPACE } from '../../shared/kinds/leases/resource.ts';
 import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/request/http.ts';
 import type { ItemUpdater } from '../../shared/store/item-store.ts';
 import { type MemoryItemStore, memoryItemStore } from '../../shared/store/memory/item-store.ts';

@@ -1,20 +1,17 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Authenticator } from '../../shared/access/authenticator.ts';
 import { defined } from '../../shared/defined.ts';
-import { healthKey } from '../../shared/fleet/nodes/health-row.ts';
 import { podsChanged } from '../../shared/fleet/nodes/health-store.ts';
 import type { BeatTimes } from '../../shared/fleet/nodes/node-profile.ts';
 import { leaseChangeOf } from '../../shared/kinds/leases/lease-change.ts';
-import {
-  LEASE_NAMESPACE,
-  LOGS_VERSION_ANNOTATION,
-  PODS_VERSION_ANNOTATION,
-} from '../../shared/kinds/leases/lease-record.ts';
+import { LOGS_VERSION_ANNOTATION, PODS_VERSION_ANNOTATION } from '../../shared/kinds/leases/lease-record.ts';
 import { createLease } from '../../shared/kinds/leases/lease-store.ts';
+import { LEASE_NAMESPACE } from '../../shared/kinds/leases/resource.ts';
 import { logsRequested } from '../../shared/kinds/pods/log-request-store.ts';
 import type { HttpResponse } from '../../shared/kubernetes/request/http.ts';
 import { STATUS_BYTES_MAX } from '../../shared/kubernetes/status-object.ts';
 import { type ConsumedUnits, StoreFault } from '../../shared/store/item-store.ts';
+import { healthKey } from '../../shared/store/layout.ts';
 import { type MemoryItemStore, memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import { envelope } from '../../test/support/protobuf-body.ts';
 import { serveHeartbeat } from './work.ts';

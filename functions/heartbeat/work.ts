@@ -27,7 +27,6 @@ import { prepareLease } from '../../shared/kinds/leases/defaults.ts';
 import { leaseChangeOf } from '../../shared/kinds/leases/lease-change.ts';
 import {
   beatAnnotations,
-  LEASE_NAMESPACE,
   type Lease,
   LOGS_VERSION_ANNOTATION,
   leaseMergePatch,
@@ -35,7 +34,7 @@ import {
   PODS_VERSION_ANNOTATION,
 } from '../../shared/kinds/leases/lease-record.ts';
 import { type LeaseWriteOutcome, renewLease } from '../../shared/kinds/leases/lease-store.ts';
-import { LEASES } from '../../shared/kinds/leases/resource.ts';
+import { LEASE_NAMESPACE, LEASES } from '../../shared/kinds/leases/resource.ts';
 import { leaseMessages, leaseSchema } from '../../shared/kinds/leases/schema.ts';
 import { validateLease, validateLeaseSpec } from '../../shared/kinds/leases/validate.ts';
 import type { KubeObject } from '../../shared/kinds/types.ts';

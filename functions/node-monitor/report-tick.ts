@@ -11,7 +11,7 @@ import { policyOf, profileNames } from '../../shared/fleet/nodes/node-profile.ts
 import { silenceHourWrite } from '../../shared/fleet/silences/silence-store.ts';
 import type { FleetRecords } from '../../shared/fleet/zones/fleet-store.ts';
 import { fleetMetricsOf } from '../../shared/fleet/zones/zone-state.ts';
-import { LEASE_NAMESPACE } from '../../shared/kinds/leases/lease-record.ts';
+import { LEASE_NAMESPACE } from '../../shared/kinds/leases/resource.ts';
 import { rfc3339 } from '../../shared/kubernetes/rfc3339.ts';
 import { UNBOUNDED, workThrough } from '../../shared/ticks/bounded-work.ts';
 import { zoneDimension } from '../../shared/ticks/metrics.ts';

@@ -12,9 +12,9 @@
  */
 
 import { isAlive, objectsOfUser } from '../../shared/access/account-token.ts';
+import { nodeIdentity } from '../../shared/access/authorize.ts';
 import { KEY_ID_EXTRA } from '../../shared/access/node-identity.ts';
 import type { NodeKeys } from '../../shared/access/node-keys.ts';
-import { nodeIdentity } from '../../shared/access/node-restriction.ts';
 import type { UserInfo } from '../../shared/access/user-info.ts';
 import type { Call } from '../../shared/api/request/call.ts';
 import type { Clock } from '../../shared/clock.ts';

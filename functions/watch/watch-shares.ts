@@ -15,8 +15,9 @@
  * So machines find a quarter free of people, and people a half free of machines. Upstream ends a seat when the first
  * events of a watch are sent; a watch here occupies its slot until it ends, and nothing is queued.
  */
+
+import { NODES_GROUP } from '../../shared/access/authorize.ts';
 import { BOOTSTRAP_GROUP } from '../../shared/access/bootstrap-token.ts';
-import { NODES_GROUP } from '../../shared/access/node-restriction.ts';
 
 export type WatchLevel = 'machine' | 'person';
 

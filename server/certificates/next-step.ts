@@ -4,8 +4,7 @@
  * pkg/apis/certificates/helpers.go.
  */
 import { RESERVED_GROUPS } from '../../shared/access/access-entry.ts';
-import { ADMIN_GROUPS } from '../../shared/access/authorize.ts';
-import { NODE_USER_PREFIX, NODES_GROUP } from '../../shared/access/node-restriction.ts';
+import { ADMIN_GROUPS, NODE_USER_PREFIX, NODES_GROUP } from '../../shared/access/authorize.ts';
 import {
   type CertificateRequest,
   readCertificateRequest,

@@ -24,10 +24,10 @@
 import { X509Certificate } from 'node:crypto';
 import { type EnrolDependencies, type EnrolledBy, enrolNode } from '../../functions/api/access/enrol-node.ts';
 import { isSignedByItsKey, nodeKeyIn } from '../../functions/api/access/request-signature.ts';
+import { nodeIdentity } from '../../shared/access/authorize.ts';
 import type { Authorizer } from '../../shared/access/authorizer.ts';
 import { BOOTSTRAP_GROUP, BOOTSTRAP_USER_PREFIX } from '../../shared/access/bootstrap-token.ts';
 import { KEY_ID_EXTRA } from '../../shared/access/node-identity.ts';
-import { nodeIdentity } from '../../shared/access/node-restriction.ts';
 import type { ResourceStorage } from '../../shared/api/storage/resource-storage.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { defined } from '../../shared/defined.ts';

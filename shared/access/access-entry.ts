@@ -6,7 +6,7 @@
  * for the canonical form: the ARN of a role session becomes the ARN of the role. Paths are removed, because STS does
  * not return them.
  */
-import { NODES_GROUP } from './node-restriction.ts';
+import { NODES_GROUP } from './authorize.ts';
 import { PROBE_GROUP } from './probe-identity.ts';
 
 export interface AccessEntry {

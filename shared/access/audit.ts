@@ -14,7 +14,7 @@ import { formatTime } from '../kubernetes/time.ts';
 import type { Log } from '../observability/log.ts';
 import { SIMULATED_FLEET_GROUP } from './access-entry.ts';
 import type { AuditLine, AuditTrail } from './audit-trail.ts';
-import { NODES_GROUP } from './node-restriction.ts';
+import { NODES_GROUP } from './authorize.ts';
 import { PROBE_GROUP } from './probe-identity.ts';
 import type { UserInfo } from './user-info.ts';
 

@@ -11,8 +11,8 @@
  * nodekeeper:probes                   the Lease that the probes of node-monitor renew, which belongs to no node
  * system:authenticated                own identity and permissions; discovery
  */
+import { LEASE_NAMESPACE } from '../kinds/leases/resource.ts';
 import { BEAT_ONLY_EXTRA } from './node-identity.ts';
-import { LEASE_NAMESPACE, type NodeIdentity, nodeIdentity } from './node-restriction.ts';
 import { PROBE_GROUP, PROBE_LEASE } from './probe-identity.ts';
 import type { UserInfo } from './user-info.ts';
 
@@ -37,6 +37,21 @@ export interface AccessRule {
   readonly apiGroups: readonly string[];
   readonly resources: readonly string[];
   readonly resourceNames?: readonly string[];
+}
+
+export const NODES_GROUP = 'system:nodes';
+export const NODE_USER_PREFIX = 'system:node:';
+
+export type NodeIdentity =
+  | { readonly kind: 'notANode' }
+  | { readonly kind: 'node'; readonly nodeName: string }
+  /** In the group system:nodes, but the user name does not start with system:node:. */
+  | { readonly kind: 'unknownNode' };
+
+export function nodeIdentity(user: { readonly name: string; readonly groups: readonly string[] }): NodeIdentity {
+  if (!user.groups.includes(NODES_GROUP)) return { kind: 'notANode' };
+  const nodeName = user.name.startsWith(NODE_USER_PREFIX) ? user.name.slice(NODE_USER_PREFIX.length) : '';
+  return nodeName === '' ? { kind: 'unknownNode' } : { kind: 'node', nodeName };
 }
 
 /** Their members may do everything. */

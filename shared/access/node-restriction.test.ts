@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { authorizeNode, isForbiddenNodeLabel, type NodeRequest, nodeIdentity } from './node-restriction.ts';
+import { nodeIdentity } from './authorize.ts';
+import { authorizeNode, isForbiddenNodeLabel, type NodeRequest } from './node-restriction.ts';
 
 const user = { name: 'system:node:n1', groups: ['system:nodes', 'system:authenticated'] };
 const request = (over: Partial<NodeRequest>): NodeRequest => ({

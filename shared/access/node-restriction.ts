@@ -10,10 +10,9 @@
  */
 import { FLAPPING_CONDITION } from '../fleet/silences/flapping.ts';
 import { PLANNED_SILENCE_CONDITION } from '../fleet/silences/planned-silence.ts';
+import { LEASE_NAMESPACE } from '../kinds/leases/resource.ts';
+import { nodeIdentity } from './authorize.ts';
 
-export const NODES_GROUP = 'system:nodes';
-export const NODE_USER_PREFIX = 'system:node:';
-export const LEASE_NAMESPACE = 'kube-node-lease';
 export const MIRROR_POD_ANNOTATION = 'kubernetes.io/config.mirror';
 
 type Json = Record<string, unknown>;
@@ -86,18 +85,6 @@ export type NodeAuthorization =
 
 const ALLOWED: NodeAuthorization = Object.freeze({ kind: 'allowed' });
 const forbidden = (message: string): NodeAuthorization => ({ kind: 'forbidden', message });
-
-export type NodeIdentity =
-  | { readonly kind: 'notANode' }
-  | { readonly kind: 'node'; readonly nodeName: string }
-  /** In the group system:nodes, but the user name does not start with system:node:. */
-  | { readonly kind: 'unknownNode' };
-
-export function nodeIdentity(user: NodeRequest['user']): NodeIdentity {
-  if (!user.groups.includes(NODES_GROUP)) return { kind: 'notANode' };
-  const nodeName = user.name.startsWith(NODE_USER_PREFIX) ? user.name.slice(NODE_USER_PREFIX.length) : '';
-  return nodeName === '' ? { kind: 'unknownNode' } : { kind: 'node', nodeName };
-}
 
 type Operation = 'create' | 'update' | 'delete';
 

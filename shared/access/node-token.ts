@@ -6,8 +6,9 @@
  * Times are compared with the server's clock (nowMs). A machine with a clock beyond the tolerance is refused, and
  * corrects its clock by the Date header of the response.
  */
+
+import { NODE_USER_PREFIX } from './authorize.ts';
 import { isNodeName, type NodeKeyAlgorithm } from './node-identity.ts';
-import { NODE_USER_PREFIX } from './node-restriction.ts';
 import { PROBE_USER } from './probe-identity.ts';
 
 /** Maximum validity of a token. A stolen token can be used at most this long. Seconds. */

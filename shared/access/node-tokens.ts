@@ -12,6 +12,7 @@
 import { createHash, type KeyObject, verify } from 'node:crypto';
 import { defined } from '../defined.ts';
 import type { Authentication } from './authenticator.ts';
+import { NODES_GROUP } from './authorize.ts';
 import { type BearerScheme, boundedMemory, jsonObjectIn, lookupMemory } from './bearer.ts';
 import {
   algorithmOf,
@@ -22,7 +23,6 @@ import {
   type NodeKeyAlgorithm,
 } from './node-identity.ts';
 import type { NodeKeys } from './node-keys.ts';
-import { NODES_GROUP } from './node-restriction.ts';
 import { NODE_TOKEN_CHARACTERS_MAX, type NodeTokenClaims, nodeTokenVerdict } from './node-token.ts';
 import { PROBE_GROUP, PROBE_USER } from './probe-identity.ts';
 import { hasEnded } from './process-key.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { isStatusError } from '../kubernetes/request/respond.ts';
-import { NODES_GROUP } from './node-restriction.ts';
+import { NODES_GROUP } from './authorize.ts';
 import { PROBE_GROUP, PROBE_USER } from './probe-identity.ts';
 import {
   API_LIMITS,

@@ -9,7 +9,7 @@
  * heartbeat path.
  */
 import * as status from '../kubernetes/status.ts';
-import { NODES_GROUP } from './node-restriction.ts';
+import { NODES_GROUP } from './authorize.ts';
 import { PROBE_GROUP } from './probe-identity.ts';
 import type { UserInfo } from './user-info.ts';
 

@@ -141,6 +141,11 @@ export const is = (attribute: string, value: string | number | boolean | Uint8Ar
 /** Holds while a row has no such number, or a lower one. */
 export const below = ({ name }: Attribute<number | undefined>, value: number): Condition =>
   any(lacks(name), { kind: 'compare', attribute: name, op: '<', value });
+/** Whether a row has the attribute. */
+export const isIn =
+  ({ name }: Pick<Attribute<never>, 'name'>) =>
+  (row: Item): boolean =>
+    row[name] !== undefined;
 export const lacks = (attribute: string): Condition => ({ kind: 'lacks', attribute });
 /** A single condition stays as it is. */
 export const all = (...of: Condition[]): Condition => (of.length === 1 ? of[0]! : { kind: 'all', of });

@@ -42,7 +42,7 @@
  */
 
 import { textHash } from '../text.ts';
-import type { TableName } from './item-store.ts';
+import type { ItemKey, TableName } from './item-store.ts';
 
 /** Time to live, in epoch seconds. Only for cleanup: no logic relies on a deletion. */
 export const TTL_ATTRIBUTE = 'ttl';
@@ -78,7 +78,13 @@ const twoDigits = (value: number): string => String(value).padStart(2, '0');
 const shardText = (shard: number | undefined): string => (shard === undefined ? '' : twoDigits(shard));
 
 export const healthPartition = (shard: number): string => `s${twoDigits(shard)}`;
-export const healthPartitionOf = (nodeName: string): string => healthPartition(shardOf(nodeName, HEALTH_SHARDS));
+const healthPartitionOf = (nodeName: string): string => healthPartition(shardOf(nodeName, HEALTH_SHARDS));
+/** The row of a node (shared/fleet/nodes/health-row.ts). */
+export const healthKey = (nodeName: string): ItemKey => ({
+  table: 'health',
+  pk: healthPartitionOf(nodeName),
+  sk: nodeName,
+});
 export const healthPartitions = (): readonly string[] =>
   Array.from({ length: HEALTH_SHARDS }, (_, shard) => healthPartition(shard));
 

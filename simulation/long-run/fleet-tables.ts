@@ -7,7 +7,6 @@
  * Scans are eventually consistent: each partition may show the fleet as it was some seconds ago (`staleReads`).
  */
 
-import { healthKey } from '../../shared/fleet/nodes/health-row.ts';
 import { withoutPlannedSilence, withProfile, withSilenceMarks } from '../../shared/fleet/nodes/node-digest.ts';
 import { healthWritesFor } from '../../shared/fleet/nodes/node-writes.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
@@ -28,6 +27,7 @@ import type {
   WriteOptions,
   WriteOutcome,
 } from '../../shared/store/item-store.ts';
+import { healthKey } from '../../shared/store/layout.ts';
 import { type MemoryItemStore, memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import { segmentOf } from '../../shared/store/writes/page-items.ts';
 import type { FaultPlan } from '../faults/catalogue.ts';

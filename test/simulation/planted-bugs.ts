@@ -2,7 +2,6 @@
 
 import type { FunctionName } from '../../functions/function-list.ts';
 import { defined } from '../../shared/defined.ts';
-import { healthKey } from '../../shared/fleet/nodes/health-row.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
 import { shardsOf } from '../../shared/kinds/resources.ts';
 import type { ObjectRef } from '../../shared/kinds/types.ts';
@@ -14,6 +13,7 @@ import {
   type TransactWrite,
   type Write,
 } from '../../shared/store/item-store.ts';
+import { healthKey } from '../../shared/store/layout.ts';
 import { objectKey } from '../../shared/store/object-store.ts';
 import { type StoredText, unpackText } from '../../shared/store/packed-text.ts';
 import { SLOTS_PARTITION } from '../../shared/watches/stream-form-store.ts';

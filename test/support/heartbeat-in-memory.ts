@@ -1,7 +1,7 @@
 /** The heartbeat function over a map, with Leases `n0`, `n1`, … Its tokens are the names of nodes. */
 
 import { serveHeartbeat } from '../../functions/heartbeat/work.ts';
-import { NODES_GROUP } from '../../shared/access/node-restriction.ts';
+import { NODES_GROUP } from '../../shared/access/authorize.ts';
 import { leaseChangeOf } from '../../shared/kinds/leases/lease-change.ts';
 import { createLease } from '../../shared/kinds/leases/lease-store.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';

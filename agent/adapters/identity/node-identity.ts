@@ -4,7 +4,7 @@
  *
  * Enrolment is part of obtaining a token, so the back-off of the loops applies to it too.
  */
-import { NODE_USER_PREFIX } from '../../../shared/access/node-restriction.ts';
+import { NODE_USER_PREFIX } from '../../../shared/access/authorize.ts';
 import type { Log } from '../../../shared/observability/log.ts';
 import type { AgentConfig } from '../../config.ts';
 import type { Credentials } from '../../ports/credentials.ts';

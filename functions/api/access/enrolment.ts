@@ -1,9 +1,9 @@
 /** POST of a NodeIdentity: reads the body, calls enrolNode with the credential of the user, returns the identity. */
 
+import { nodeIdentity } from '../../../shared/access/authorize.ts';
 import { BOOTSTRAP_GROUP, BOOTSTRAP_USER_PREFIX } from '../../../shared/access/bootstrap-token.ts';
 import { KEY_ID_EXTRA } from '../../../shared/access/node-identity.ts';
 import type { ReadPublicKey } from '../../../shared/access/node-keys.ts';
-import { nodeIdentity } from '../../../shared/access/node-restriction.ts';
 import type { UserInfo } from '../../../shared/access/user-info.ts';
 import type { Call } from '../../../shared/api/request/call.ts';
 import { shapeObject } from '../../../shared/api/request/response-shape.ts';

@@ -9,8 +9,9 @@
  *
  *   pk `signing-requests` sk <start of the hour, ms>-<hash of the identity>   n: number of requests, ttl epoch seconds
  */
+
+import { NODE_USER_PREFIX, nodeIdentity } from '../../../shared/access/authorize.ts';
 import { BOOTSTRAP_GROUP, BOOTSTRAP_USER_PREFIX } from '../../../shared/access/bootstrap-token.ts';
-import { NODE_USER_PREFIX, nodeIdentity } from '../../../shared/access/node-restriction.ts';
 import type { UserInfo } from '../../../shared/access/user-info.ts';
 import type { CertificateRequest } from '../../../shared/kinds/certificates/certificate-request.ts';
 import { KUBELET_CLIENT_SIGNER, KUBELET_SERVING_SIGNER } from '../../../shared/kinds/certificates/signing-request.ts';

@@ -3,8 +3,8 @@
  * object and the object to store. The heartbeat probe is not a node; it may write only its own Lease.
  */
 
-import { readsAsNode } from '../../../shared/access/authorize.ts';
-import { authorizeNode, nodeIdentity, type RestrictedObject } from '../../../shared/access/node-restriction.ts';
+import { nodeIdentity, readsAsNode } from '../../../shared/access/authorize.ts';
+import { authorizeNode, type RestrictedObject } from '../../../shared/access/node-restriction.ts';
 import { PROBE_GROUP, PROBE_LEASE } from '../../../shared/access/probe-identity.ts';
 import type { UserInfo } from '../../../shared/access/user-info.ts';
 import { refusedClaim } from '../../../shared/fleet/cidrs/cluster-cidrs.ts';

@@ -1,8 +1,7 @@
 /**
  * The connections of an agent that answer exec, attach and port-forward. A node may use only the paths of its own name.
  */
-import { authorize } from '../../../shared/access/authorize.ts';
-import { nodeIdentity } from '../../../shared/access/node-restriction.ts';
+import { authorize, nodeIdentity } from '../../../shared/access/authorize.ts';
 import type { UnstoredRequest } from '../../../shared/api/request/call.ts';
 import type { HttpResponse } from '../../../shared/kubernetes/request/http.ts';
 import type { ResourceTarget } from '../../../shared/kubernetes/request/request.ts';

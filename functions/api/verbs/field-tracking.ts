@@ -1,6 +1,6 @@
 /** managedFields of writes other than apply: the writer owns the fields that it changes. */
 
-import { NODES_GROUP } from '../../../shared/access/node-restriction.ts';
+import { NODES_GROUP } from '../../../shared/access/authorize.ts';
 import type { Call } from '../../../shared/api/request/call.ts';
 import type { ResourceStorage } from '../../../shared/api/storage/resource-storage.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';

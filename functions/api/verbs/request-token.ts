@@ -8,7 +8,8 @@ import {
   ACCOUNT_TOKEN_SECONDS_MAX,
   type AccountTokenContent,
 } from '../../../shared/access/account-token.ts';
-import { nodeIdentity, podReferenceFault, tokenRequestFault } from '../../../shared/access/node-restriction.ts';
+import { nodeIdentity } from '../../../shared/access/authorize.ts';
+import { podReferenceFault, tokenRequestFault } from '../../../shared/access/node-restriction.ts';
 import type { Call } from '../../../shared/api/request/call.ts';
 import { defined } from '../../../shared/defined.ts';
 import { nodes, pods } from '../../../shared/kinds/registry.ts';

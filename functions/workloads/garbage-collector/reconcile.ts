@@ -17,7 +17,7 @@
 
 import { type PendingEvent, recordEvents } from '../../../shared/events/record-event.ts';
 import { controllerOf } from '../../../shared/kinds/controller-of.ts';
-import { LEASE_NAMESPACE } from '../../../shared/kinds/leases/lease-record.ts';
+import { LEASE_NAMESPACE } from '../../../shared/kinds/leases/resource.ts';
 import { storedResourceOf } from '../../../shared/kinds/resources.ts';
 import type { KubeObject, ObjectRef } from '../../../shared/kinds/types.ts';
 import { StoreFault } from '../../../shared/store/item-store.ts';

@@ -11,6 +11,7 @@ import {
   any,
   bytes,
   flag,
+  isIn,
   mapped,
   namesOf,
   number,
@@ -19,8 +20,7 @@ import {
   readRow,
   text,
 } from '../../store/attributes.ts';
-import type { Condition, Item, ItemKey } from '../../store/item-store.ts';
-import { healthPartitionOf } from '../../store/layout.ts';
+import type { Condition, Item } from '../../store/item-store.ts';
 import type { HeartbeatTimes } from './heartbeat-times.ts';
 
 /** The Lease (shared/kinds/leases/lease-record.ts). */
@@ -142,14 +142,8 @@ const NODE_HEALTH = { nodeName: present(text('sk')), ...DIGEST };
  */
 export type NodeHealth = RowValues<typeof NODE_HEALTH>;
 
-export const healthKey = (nodeName: string): ItemKey => ({
-  table: 'health',
-  pk: healthPartitionOf(nodeName),
-  sk: nodeName,
-});
-
-export const hasLease = (row: Item): boolean => row[LEASE.version.name] !== undefined;
-export const hasDigest = (row: Item): boolean => row[DIGEST.uid.name] !== undefined;
+export const hasLease = isIn(LEASE.version);
+export const hasDigest = isIn(DIGEST.uid);
 
 export const holdsLease: Condition = { kind: 'has', attribute: LEASE.version.name };
 export const rowExists: Condition = any(holdsLease, { kind: 'has', attribute: DIGEST.uid.name });

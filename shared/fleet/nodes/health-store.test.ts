@@ -1,9 +1,9 @@
 /** What each write changes in the row of a node, attribute by attribute, and on which condition. */
 import { describe, expect, it } from 'vitest';
 import type { Item } from '../../store/item-store.ts';
+import { healthKey } from '../../store/layout.ts';
 import { memoryItemStore } from '../../store/memory/item-store.ts';
 import type { NodeHealth } from './health-row.ts';
-import { healthKey } from './health-row.ts';
 import {
   confirmStatus,
   describeNode,

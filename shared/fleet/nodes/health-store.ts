@@ -11,13 +11,12 @@ import { all, below, type ChangedValues, changeOf, holds, namesOf } from '../../
 import { readAll } from '../../store/bounded-reads.ts';
 import type { Condition, DeleteWrite, Item, ItemPosition, ItemStore, UpdateWrite } from '../../store/item-store.ts';
 import { SCAN_SEGMENTS_MAX, StoreFault } from '../../store/item-store.ts';
-import { healthPartitions } from '../../store/layout.ts';
+import { healthKey, healthPartitions } from '../../store/layout.ts';
 import {
   COUNTERS,
   DIGEST,
   DIGEST_ATTRIBUTES,
   HEARTBEAT_TIMES,
-  healthKey,
   heartbeatTimesOf,
   type NodeHealth,
   nodeHealthOf,

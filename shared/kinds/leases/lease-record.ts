@@ -20,8 +20,7 @@ import { changeOf, readRow } from '../../store/attributes.ts';
 import type { Item } from '../../store/item-store.ts';
 import { utf8Bytes } from '../../text.ts';
 import type { KubeObject, LeaseSpec, OwnerReference } from '../types.ts';
-
-export const LEASE_NAMESPACE = 'kube-node-lease';
+import { LEASE_NAMESPACE } from './resource.ts';
 
 /**
  * Annotation in the response to a beat, once pods of the node have changed. If its value differs from the last

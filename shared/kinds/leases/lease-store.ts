@@ -3,21 +3,13 @@
  * the digest of the Node, in the same row, sets other attributes (health-store.ts).
  */
 import { defined } from '../../defined.ts';
-import {
-  DIGEST,
-  hasDigest,
-  hasLease,
-  healthKey,
-  holdsLease,
-  LEASE,
-  RECEIVED_AT_MS,
-} from '../../fleet/nodes/health-row.ts';
+import { DIGEST, hasDigest, hasLease, holdsLease, LEASE, RECEIVED_AT_MS } from '../../fleet/nodes/health-row.ts';
 import { scanSmallTable } from '../../fleet/nodes/health-store.ts';
 import { all, changeOf, holds, lacks, namesOf } from '../../store/attributes.ts';
 import type { Item, ItemStore, ItemUpdater, WriteOutcome } from '../../store/item-store.ts';
 import { StoreFault } from '../../store/item-store.ts';
 import { compareKeys } from '../../store/key-order.ts';
-import { healthPartitions, RESOURCE_VERSIONS_PER_MS } from '../../store/layout.ts';
+import { healthKey, healthPartitions, RESOURCE_VERSIONS_PER_MS } from '../../store/layout.ts';
 import { mergePages } from '../../store/merge-pages.ts';
 import type { LeaseChange } from './lease-record.ts';
 

@@ -8,9 +8,10 @@ import { defined } from '../../defined.ts';
 import { hasLease } from '../../fleet/nodes/health-row.ts';
 import type { KubeObject } from '../types.ts';
 import { leaseChangeOf } from './lease-change.ts';
-import { LEASE_NAMESPACE, leaseOf } from './lease-record.ts';
+import { leaseOf } from './lease-record.ts';
 import type { LeaseStore, LeaseWriteOutcome } from './lease-store.ts';
 import { leaseStore } from './lease-store.ts';
+import { LEASE_NAMESPACE } from './resource.ts';
 import { leases } from './serve.ts';
 
 export interface LeaseStorageDependencies {

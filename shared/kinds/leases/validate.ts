@@ -14,7 +14,7 @@ export function validateLeaseSpec(spec: LeaseSpec): Cause[] {
   if (spec.leaseDurationSeconds !== undefined && spec.leaseDurationSeconds <= 0) {
     causes.push(invalidValue('spec.leaseDurationSeconds', spec.leaseDurationSeconds, 'must be greater than 0'));
   }
-  causes.push(...nonNegative('spec.leaseTransitions', spec.leaseTransitions));
+  if (spec.leaseTransitions !== undefined) causes.push(...nonNegative('spec.leaseTransitions', spec.leaseTransitions));
   const { strategy } = spec;
   if (strategy !== undefined) {
     // Upstream repeats the name of the field.
