@@ -1,6 +1,7 @@
 /** `nodekeeper-agent install` and `uninstall`, on Windows. */
 import { parseArgs } from 'node:util';
 import { InstallError, install, installPaths, uninstall } from '../adapters/windows/installation.ts';
+import { configFileOf } from '../rules/windows-install.ts';
 
 export const INSTALL_USAGE = `Usage: nodekeeper-agent install --endpoint URL --bootstrap-token-file FILE
          [--certificate-authority FILE] [--cluster-id ID] [--node-name NAME] [--runtime none|exec]
@@ -16,6 +17,8 @@ export interface InstallIo {
   readonly print: (line: string) => void;
   readonly printError: (line: string) => void;
   readonly environment: Readonly<Record<string, string | undefined>>;
+  /** What is wrong with a configuration; undefined if nothing is. */
+  readonly faultOf: (configFile: string) => string | undefined;
 }
 
 /** Returns the exit code: 2 for wrong arguments, 1 for a refused installation. */
@@ -28,8 +31,9 @@ export async function installCommand(
   try {
     if (command === 'install') {
       const { start, ...request } = installArguments(args);
-      install(paths, { ...request, start });
-      io.print(`installed: ${paths.program}, ${paths.data}${start ? '; the service runs' : ''}`);
+      const { isKept } = await install(paths, { ...request, start, faultOf: io.faultOf });
+      const kept = isKept ? `; kept ${configFileOf(paths)}` : '';
+      io.print(`installed: ${paths.program}, ${paths.data}${kept}${start ? '; the service runs' : ''}`);
     } else {
       const { values } = parseArgs({ args: [...args], options: { purge: { type: 'boolean', default: false } } });
       await uninstall(paths, values);
@@ -61,8 +65,10 @@ function installArguments(args: readonly string[]) {
     },
   });
   const { endpoint, 'bootstrap-token-file': bootstrapTokenFile, runtime } = values;
-  if (endpoint === undefined) throw new Error('--endpoint is needed');
-  if (bootstrapTokenFile === undefined) throw new Error('--bootstrap-token-file is needed');
+  if (!values['keep-data']) {
+    if (endpoint === undefined) throw new Error('--endpoint is needed');
+    if (bootstrapTokenFile === undefined) throw new Error('--bootstrap-token-file is needed');
+  }
   if (runtime !== 'none' && runtime !== 'exec') throw new Error(`--runtime has to be none or exec; found ${runtime}`);
   return {
     endpoint,

@@ -9,6 +9,7 @@ import { jsonLog } from '../adapters/system/json-log.ts';
 import { logOutput } from '../adapters/system/log-output.ts';
 import { AgentStartError } from '../app/start-checks.ts';
 import type { AgentConfig } from '../config.ts';
+import { describeConfigFault } from '../rules/config-settings.ts';
 import { AGENT_VERSION, AgentProcess, RELEASE } from './agent-process.ts';
 import { doctor } from './doctor.ts';
 import { plan } from './plan.ts';
@@ -69,7 +70,11 @@ async function installer(command: 'install' | 'uninstall', args: readonly string
     return 2;
   }
   const { installCommand } = await import('./install-windows.ts');
-  return installCommand(command, args, { print, printError, environment: process.env });
+  const faultOf = (configFile: string): string | undefined => {
+    const loaded = loadConfig(['--config', configFile]);
+    return loaded.kind === 'faults' ? loaded.faults.map(describeConfigFault)[0] : undefined;
+  };
+  return installCommand(command, args, { print, printError, environment: process.env, faultOf });
 }
 
 async function runAgent(args: readonly string[]): Promise<number> {

@@ -20,6 +20,7 @@ export interface InstallPaths {
 
 export const configFileOf = ({ data }: InstallPaths): string => `${data}\\agent.yaml`;
 export const environmentFileOf = ({ data }: InstallPaths): string => `${data}\\agent.env`;
+export const logFileOf = ({ data }: InstallPaths): string => `${data}\\agent.log`;
 export const tokenFileOf = ({ data }: InstallPaths): string => `${data}\\bootstrap-token`;
 export const authorityFileOf = ({ data }: InstallPaths): string => `${data}\\ca.pem`;
 
@@ -38,12 +39,12 @@ export const serviceCommandLine = (paths: InstallPaths): string =>
   ].join(' ');
 
 /** Values are in single quotes: a backslash has no meaning there. */
-export const environmentText = ({ program, data }: InstallPaths): string =>
+export const environmentText = (paths: InstallPaths): string =>
   [
     '# Variables of the service nodekeeper-agent, such as HTTPS_PROXY.',
-    `STATE_DIRECTORY='${data}'`,
-    `NODEKEEPER_PROGRAM='${program}'`,
-    `NODEKEEPER_LOG_FILE='${data}\\agent.log'`,
+    `STATE_DIRECTORY='${paths.data}'`,
+    `NODEKEEPER_PROGRAM='${paths.program}'`,
+    `NODEKEEPER_LOG_FILE='${logFileOf(paths)}'`,
     '',
   ].join('\r\n');
 

@@ -20,7 +20,7 @@ import { buildWindowsAgent } from '../../scripts/build-agent.ts';
 import type { KubeNode, KubePod } from '../../shared/kinds/types.ts';
 import { type LocalForTest, startLocalForTest } from '../support/local.ts';
 import { until } from '../support/until.ts';
-import { drivePath, koffiArchive, startWine, type Wine, windowsPath, wineMissing } from '../support/wine.ts';
+import { drivePath, koffiArchive, replacing, startWine, type Wine, windowsPath, wineMissing } from '../support/wine.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const SERVICE = 'nodekeeper-agent';
@@ -60,9 +60,13 @@ describe.skipIf(missing !== undefined)(`the agent on Windows (skipped: ${missing
     rmSync(folder, { recursive: true, force: true });
   }, 60_000);
 
-  const agent = (...args: readonly string[]) => wine.node(windowsPath(join(programs, 'nodekeeper-agent.mjs')), ...args);
-  const install = (...args: readonly string[]) =>
-    agent(
+  const agentWith = (options: readonly string[], ...args: readonly string[]) =>
+    wine.node(...options, windowsPath(join(programs, 'nodekeeper-agent.mjs')), ...args);
+  const agent = (...args: readonly string[]) => agentWith([], ...args);
+  const install = (...args: readonly string[]) => installWith([], ...args);
+  const installWith = (options: readonly string[], ...args: readonly string[]) =>
+    agentWith(
+      options,
       'install',
       '--endpoint',
       local.access.url,
@@ -260,19 +264,58 @@ describe.skipIf(missing !== undefined)(`the agent on Windows (skipped: ${missing
     expect(nothing()).toEqual([false, false]);
     writeFileSync(join(folder, 'token'), 'a.b');
     writeFileSync(join(folder, 'ca.pem'), local.access.ca ?? '');
+    /** One line, exit code 1, and nothing of it is left. */
+    const refused = async (options: readonly string[], message: RegExp, ...args: readonly string[]): Promise<void> => {
+      const { exitCode, output } = await installWith(options, ...args);
+      expect(output).toMatch(/^nodekeeper-agent: .*\n$/);
+      expect(output).toMatch(message);
+      expect([exitCode, ...nothing(), await wine.call('serviceExists', SERVICE)]).toEqual([1, false, false, false]);
+    };
     // An order of another type.
     const add = ['reg', 'add', `HKLM\\${PRESHUTDOWN_KEY}`, '/v', PRESHUTDOWN_ORDER, '/t', 'REG_SZ', '/d', 'x', '/f'];
     await wine.run(...add);
-    const wrongType = await install();
-    expect(wrongType.output).toMatch(/^nodekeeper-agent: .*PreshutdownOrder has type 1, expected 7: .*\n$/);
-    expect([wrongType.exitCode, ...nothing()]).toEqual([1, false, false]);
+    await refused([], /PreshutdownOrder has type 1, expected 7: correct or remove/);
     await wine.call('removeRegistryValue', PRESHUTDOWN_KEY, PRESHUTDOWN_ORDER);
+    await refused([], /node name "not a name": .*; nothing was installed$/m, '--node-name', 'Not A Name');
+    // What Windows answers to who is no administrator.
+    const noRights = replacing('OpenSCManagerW', '(...args) => (args[2] === 1 ? real(...args) : refuse(5))');
+    await refused([noRights], /: this needs an administrator: open the command prompt as administrator$/m);
+    expect(await agentWith([noRights], 'uninstall')).toMatchObject({
+      exitCode: 1,
+      output: 'nodekeeper-agent: this needs an administrator: open the command prompt as administrator\n',
+    });
+    const refusals: readonly (readonly [string, string, RegExp])[] = [
+      ['CreateDirectoryW', '() => refuse(183)', /nodekeeper: exists already \(183\); nothing was installed/],
+      ['CreateServiceW', '() => refuse(1072)', /the service is marked for deletion \(1072\); nothing was installed/],
+      [
+        'ChangeServiceConfig2W',
+        '() => refuse(87)',
+        /ChangeServiceConfig2W: error 87 of Windows; nothing was installed/,
+      ],
+      [
+        'QueryServiceConfig2W',
+        '(...args) => { const done = real(...args); args[2].writeUInt32LE(9_000); return done; }',
+        /Windows refuses a preshutdown time-out of 50000 ms: it stored 9000 ms; nothing was installed/,
+      ],
+      ['StartServiceW', '() => refuse(1053)', /the service did not answer in time \(1053\); nothing was installed/],
+      ['StartServiceW', '() => true', /service nodekeeper-agent stopped at its start; nothing was installed/],
+    ];
+    for (const [name, act, message] of refusals) await refused([replacing(name, act)], message);
     // The configuration of a user who may become an administrator by it.
     mkdirSync(drivePath('ProgramData/nodekeeper'));
     const foreign = await install();
     expect(foreign.output).toMatch(/^nodekeeper-agent: C:\\ProgramData\\nodekeeper exists: .* --keep-data\n$/);
     expect([foreign.exitCode, ...nothing()]).toEqual([1, false, true]);
     rmdirSync(drivePath('ProgramData/nodekeeper'));
+    // Another service has the name.
+    const other = { name: SERVICE, displayName: 'x', description: 'x', dependencies: [], preshutdownTimeoutMs: 1 };
+    await wine.call('createService', { ...other, commandLine: '"C:\\an other\\x.exe" -x' });
+    const taken = 'service nodekeeper-agent exists already, and is another program: "C:\\an other\\x.exe" -x';
+    for (const { exitCode, output } of [await install(), await agent('uninstall', '--purge')]) {
+      expect([exitCode, output, ...nothing()]).toEqual([1, `nodekeeper-agent: ${taken}\n`, false, false]);
+    }
+    expect(await wine.call('serviceExists', SERVICE)).toBe(true);
+    await wine.call('removeService', SERVICE);
   });
 
   it('is installed, registers, is Ready, and shuts down as a service before the machine does', async () => {
@@ -397,6 +440,27 @@ describe.skipIf(missing !== undefined)(`the agent on Windows (skipped: ${missing
   it('stops when it is asked to, and is removed without a trace', async () => {
     await wine.run('sc', 'start', SERVICE);
     await until(async () => (await wine.call('status', SERVICE)).state === RUNNING, SOON);
+    const data = 'C:\\ProgramData\\nodekeeper';
+    expect(await agent('uninstall')).toMatchObject({
+      exitCode: 0,
+      output: `removed; kept ${data}, --purge removes it\n`,
+    });
+    // The file of a user who may become an administrator by it.
+    const owned = `(...args) => {
+      const done = real(...args);
+      const at = args[2].readUInt32LE(4);
+      const last = at + 4 + 4 * args[2][at + 1];
+      if (args[0].toString('utf16le').includes('agent.yaml')) args[2].writeUInt32LE(4242, last);
+      return done;
+    }`;
+    const foreign = await agentWith([replacing('GetFileSecurityW', owned)], 'install', '--keep-data');
+    expect(foreign.output).toMatch(/^nodekeeper-agent: .*\\agent.yaml belongs to S-1-.*-4242, not to .*\n$/);
+    expect([foreign.exitCode, existsSync(drivePath('Program Files/nodekeeper'))]).toEqual([1, false]);
+    expect(await agent('install', '--keep-data')).toMatchObject({
+      exitCode: 0,
+      output: `installed: C:\\Program Files\\nodekeeper, ${data}; kept ${data}\\agent.yaml; the service runs\n`,
+    });
+    expect(await wine.call('status', SERVICE)).toMatchObject({ state: RUNNING });
     expect(await agent('uninstall', '--purge')).toMatchObject({ exitCode: 0, output: 'removed\n' });
     expect(await wine.call('serviceExists', SERVICE)).toBe(false);
     expect(await wine.call('registryTexts', PRESHUTDOWN_KEY, PRESHUTDOWN_ORDER)).toEqual(['UsoSvc', 'RpcSs']);

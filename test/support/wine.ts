@@ -38,6 +38,29 @@ export interface WineResult {
   readonly output: string;
 }
 
+/** An option of Node.js: `act` replaces this function of Windows, and `real` is the function itself. */
+export const replacing = (name: string, act: string): string => {
+  const program = `
+    const open = process.dlopen;
+    process.dlopen = (module, ...rest) => {
+      open(module, ...rest);
+      const { load } = module.exports;
+      let code;
+      const refuse = (with_) => { code = with_; return null; };
+      const replaced = (declaration, real) => {
+        if (declaration.includes(' GetLastError(')) {
+          return () => { const last = real(); const own = code; code = undefined; return own ?? last; };
+        }
+        return declaration.includes(' ${name}(') ? (${act}) : real;
+      };
+      module.exports.load = (library) => {
+        const loaded = load(library);
+        return { func: (declaration) => replaced(declaration, loaded.func(declaration)) };
+      };
+    };`;
+  return `--import=data:text/javascript,${encodeURIComponent(program)}`;
+};
+
 const textOf = (file: string): string => readFileSync(file, 'utf8').replaceAll('\r\n', '\n');
 
 type Result<Name extends keyof DriverCalls> = Awaited<ReturnType<DriverCalls[Name]>>;

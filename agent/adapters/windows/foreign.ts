@@ -27,6 +27,7 @@ export interface Foreign {
   pointer(type: unknown): unknown;
   register(callback: (...args: never[]) => unknown, type: unknown): Pointer;
   decode(value: unknown, type: string): unknown;
+  decode(value: unknown, offset: number, type: string): unknown;
   address(value: unknown): Pointer;
 }
 
@@ -49,11 +50,15 @@ export const SERVICE_UNKNOWN = 1060;
 const MEANINGS: Readonly<Record<number, string>> = {
   [FILE_NOT_FOUND]: 'not found (2)',
   [ACCESS_DENIED]: 'access is denied (5)',
+  183: 'exists already (183)',
   1053: 'the service did not answer in time (1053)',
   1056: 'the service already runs (1056)',
   [SERVICE_UNKNOWN]: 'the service does not exist (1060)',
+  1067: 'the process terminated (1067)',
+  1068: 'a service that it depends on does not start (1068)',
   1072: 'the service is marked for deletion (1072)',
   1073: 'the service exists already (1073)',
+  1075: 'a service that it depends on does not exist (1075)',
 };
 
 /** The directory of the installed program files: an update of the agent is one file elsewhere. */

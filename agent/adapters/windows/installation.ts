@@ -2,7 +2,8 @@
  * Installs the agent as a service of Windows, and removes it. A step that fails reverts those before it, so nothing is
  * half installed.
  */
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import {
@@ -13,47 +14,57 @@ import {
   environmentText,
   type InstallPaths,
   type InstallSettings,
+  logFileOf,
   orderWithout,
   SERVICE_NAME,
   SHUTDOWN_TIMEOUT_MS,
   serviceCommandLine,
   tokenFileOf,
 } from '../../rules/windows-install.ts';
-import { ACCESS_DENIED, WindowsError, wide, windowsLibraries } from './foreign.ts';
+import { ADMINISTRATORS_SID, makePrivateDirectory, ownerOf, SYSTEM_SID } from './file-security.ts';
+import { ACCESS_DENIED, WindowsError } from './foreign.ts';
 import { PRESHUTDOWN_KEY, PRESHUTDOWN_ORDER } from './preshutdown.ts';
 import { RegistryTypeError, registryTexts, removeRegistryValue, writeRegistryTexts } from './registry.ts';
 import {
+  checkMayInstall,
   createService,
   preshutdownTimeoutMs,
   removeService,
+  serviceCommand,
   serviceDependencies,
   serviceExists,
-  serviceRuns,
+  serviceState,
   startService,
   stopService,
 } from './service-database.ts';
 
-/** Only administrators and the system itself: the directory has the key of the machine. In SDDL. */
-const ADMINISTRATORS_ONLY = 'D:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)';
-const ACCESS_LIST = 4;
-const SDDL_REVISION = 1;
 const PROGRAM_FILES = ['nodekeeper-agent.mjs', 'start-agent.mjs', 'service-worker.mjs', 'koffi.node'];
 const ORDER_FILE = 'preshutdown-order.json';
-const STOP_POLL_MS = 250;
-const STOP_POLLS_MAX = 160;
+/** Versions that were installed by updates. */
+const AGENTS_DIRECTORY = 'agents';
+const STATE_POLL_MS = 250;
+const STATE_POLLS_MAX = 160;
+const REMOVALS_MAX = 20;
+const LOG_CHARACTERS_SHOWN = 300;
+
+type Undo = () => void | Promise<void>;
 
 /** The installation is refused. The message is one line, for a person. */
 export class InstallError extends Error {
   override readonly name = 'InstallError';
 }
 
-export interface InstallRequest extends Omit<InstallSettings, 'hasAuthority'> {
-  readonly bootstrapTokenFile: string;
+export interface InstallRequest extends Omit<InstallSettings, 'hasAuthority' | 'endpoint'> {
+  /** Undefined: the configuration that the directory has. */
+  readonly endpoint: string | undefined;
+  readonly bootstrapTokenFile: string | undefined;
   readonly authorityFile: string | undefined;
   readonly dependencies: readonly string[];
   /** Uses configuration and key that the directory has. */
   readonly keepsData: boolean;
   readonly start: boolean;
+  /** What is wrong with a configuration; undefined if nothing is. */
+  readonly faultOf: (configFile: string) => string | undefined;
 }
 
 export const installPaths = (environment: Readonly<Record<string, string | undefined>>): InstallPaths => ({
@@ -62,31 +73,39 @@ export const installPaths = (environment: Readonly<Record<string, string | undef
   data: join(environment['ProgramData'] ?? 'C:\\ProgramData', 'nodekeeper'),
 });
 
-/** @throws InstallError */
-export function install(paths: InstallPaths, request: InstallRequest): void {
-  refuseIfInstalled();
+/**
+ * Installs and starts the service. Returns whether the configuration is an earlier one.
+ *
+ * @throws InstallError
+ */
+export async function install(paths: InstallPaths, request: InstallRequest): Promise<{ readonly isKept: boolean }> {
+  const here = buildDirectory(paths);
+  refuseWithoutRights();
+  refuseIfInstalled(paths);
+  const isKept = existsSync(paths.data);
   // Every user may create a directory there, and the service would obey the configuration in it.
-  if (existsSync(paths.data) && !request.keepsData) {
+  if (isKept && !request.keepsData) {
     throw new InstallError(`${paths.data} exists: remove it, or look at what it has and install with --keep-data`);
   }
   const order = currentOrder();
-  const token = fileText(request.bootstrapTokenFile);
-  const authority = request.authorityFile === undefined ? undefined : fileText(request.authorityFile);
-  const undo: (() => void)[] = [];
+  const settings = isKept && existsSync(configFileOf(paths)) ? undefined : newSettings(paths, request);
+  const undo: Undo[] = [];
   try {
-    makeDirectory(paths.program, undo);
-    makeDirectory(paths.data, undo);
-    restrictAccess(paths.data);
-    const here = dirname(fileURLToPath(import.meta.url));
+    // Of an installation that was removed by hand.
+    await removeTree(paths.program);
+    mkdirSync(paths.program);
+    undo.push(() => removeTree(paths.program));
+    if (isKept) refuseForeignFiles(paths);
+    else {
+      makePrivateDirectory(paths.data);
+      undo.push(() => removeTree(paths.data));
+    }
     for (const name of PROGRAM_FILES) cpSync(join(here, name), join(paths.program, name));
     writeFileSync(join(paths.program, ORDER_FILE), JSON.stringify(order ?? null));
-    writeFile(environmentFileOf(paths), environmentText(paths), undo);
-    // An existing configuration is kept.
-    if (!existsSync(configFileOf(paths))) {
-      writeFile(configFileOf(paths), configText(paths, { ...request, hasAuthority: authority !== undefined }), undo);
-      writeFile(tokenFileOf(paths), token, undo);
-      if (authority !== undefined) writeFile(authorityFileOf(paths), authority, undo);
-    }
+    if (!existsSync(environmentFileOf(paths))) writeFile(environmentFileOf(paths), environmentText(paths), undo);
+    for (const [file, text] of settings ?? []) writeFile(file, text, undo);
+    const fault = request.faultOf(configFileOf(paths));
+    if (fault !== undefined) throw new InstallError(fault);
     createService({
       name: SERVICE_NAME,
       displayName: 'Nodekeeper agent',
@@ -102,59 +121,140 @@ export function install(paths: InstallPaths, request: InstallRequest): void {
         `Windows refuses a preshutdown time-out of ${SHUTDOWN_TIMEOUT_MS} ms: it stored ${storedMs} ms`,
       );
     }
-    if (request.start) startService(SERVICE_NAME);
+    if (request.start) {
+      undo.push(stopped);
+      await started(paths);
+    }
+    return { isKept: settings === undefined };
   } catch (cause) {
-    const left = revertAll(undo);
-    if (cause instanceof InstallError && left.length === 0) throw cause;
-    const outcome = left.length === 0 ? 'nothing was installed' : `not removed: ${left.join('; ')}`;
-    throw new InstallError(`${(cause as Error).message}; ${outcome}`, { cause });
+    const left = await revertAll(undo);
+    const { message } = refusal(cause);
+    throw new InstallError(left.length === 0 ? `${message}; nothing was installed` : `${message}; ${left.join('; ')}`, {
+      cause,
+    });
   }
 }
 
 /** A step that cannot be reverted keeps none of the others. Returns the reasons. */
-const revertAll = (undo: readonly (() => void)[]): readonly string[] =>
-  undo.toReversed().flatMap((revert) => {
+async function revertAll(undo: readonly Undo[]): Promise<readonly string[]> {
+  const reasons: string[] = [];
+  for (const revert of undo.toReversed()) {
     try {
-      revert();
-      return [];
+      await revert();
     } catch (error) {
-      return [(error as Error).message];
+      reasons.push(`not removed: ${(error as Error).message}`);
     }
-  });
+  }
+  return reasons;
+}
+
+/** The texts of a new configuration, by file. @throws InstallError */
+function newSettings(paths: InstallPaths, request: InstallRequest): readonly (readonly [string, string])[] {
+  const { endpoint, bootstrapTokenFile, authorityFile } = request;
+  if (endpoint === undefined || bootstrapTokenFile === undefined) {
+    const file = configFileOf(paths);
+    throw new InstallError(`there is no ${file}: --endpoint and --bootstrap-token-file are needed`);
+  }
+  const settings = { ...request, endpoint, hasAuthority: authorityFile !== undefined };
+  return [
+    [configFileOf(paths), configText(paths, settings)],
+    [tokenFileOf(paths), fileText(bootstrapTokenFile)],
+    ...(authorityFile === undefined ? [] : [[authorityFileOf(paths), fileText(authorityFile)] as const]),
+  ];
+}
+
+/** Until the service runs: its process is there, and has answered Windows. @throws InstallError, WindowsError */
+async function started(paths: InstallPaths): Promise<void> {
+  const why = await startFault();
+  if (why === undefined) return;
+  const lines = existsSync(logFileOf(paths)) ? readFileSync(logFileOf(paths), 'utf8').trim().split('\n') : [];
+  const last = lines.at(-1);
+  throw new InstallError(last === undefined ? why : `${why}; its log: ${last.trim().slice(0, LOG_CHARACTERS_SHOWN)}`);
+}
+
+async function startFault(): Promise<string | undefined> {
+  try {
+    startService(SERVICE_NAME);
+    for (let polls = 0; polls < STATE_POLLS_MAX; polls += 1) {
+      const state = serviceState(SERVICE_NAME);
+      if (state === 'running') return undefined;
+      if (state === 'stopped') return `service ${SERVICE_NAME} stopped at its start`;
+      await new Promise((resolve) => setTimeout(resolve, STATE_POLL_MS));
+    }
+    return `service ${SERVICE_NAME} does not run ${(STATE_POLL_MS * STATE_POLLS_MAX) / 1_000} s after its start`;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+/** @throws InstallError, WindowsError */
+async function stopped(): Promise<void> {
+  stopService(SERVICE_NAME);
+  for (let polls = 0; serviceState(SERVICE_NAME) !== 'stopped'; polls += 1) {
+    if (polls >= STATE_POLLS_MAX) throw new InstallError(`service ${SERVICE_NAME} does not stop; stop it first`);
+    await new Promise((resolve) => setTimeout(resolve, STATE_POLL_MS));
+  }
+}
 
 /** Removes the service and its program files. @throws InstallError */
 export async function uninstall(paths: InstallPaths, { purge }: { readonly purge: boolean }): Promise<void> {
-  if (dirname(fileURLToPath(import.meta.url)) === paths.program) {
-    throw new InstallError('these files are in use: run uninstall from the directory that install was run from');
-  }
+  buildDirectory(paths);
+  refuseWithoutRights();
   try {
     if (serviceExists(SERVICE_NAME)) {
-      stopService(SERVICE_NAME);
-      for (let polls = 0; serviceRuns(SERVICE_NAME); polls += 1) {
-        if (polls >= STOP_POLLS_MAX) throw new InstallError(`service ${SERVICE_NAME} does not stop; stop it first`);
-        await new Promise((resolve) => setTimeout(resolve, STOP_POLL_MS));
-      }
+      if (!isOurs(paths)) throw new InstallError(anotherProgram());
+      await stopped();
       restoreOrder(paths);
       removeService(SERVICE_NAME);
     }
-    rmSync(paths.program, { recursive: true, force: true });
-    if (purge) rmSync(paths.data, { recursive: true, force: true });
+    await removeTree(paths.program);
+    if (purge) await removeTree(paths.data);
   } catch (cause) {
     throw refusal(cause);
   }
 }
 
-function refuseIfInstalled(): void {
-  let exists: boolean;
+/** A process that has just stopped still has its files open. */
+const removeTree = (path: string): Promise<void> =>
+  rm(path, { recursive: true, force: true, maxRetries: REMOVALS_MAX, retryDelay: STATE_POLL_MS });
+
+/** The directory of these files. @throws InstallError */
+function buildDirectory({ program }: InstallPaths): string {
+  const here = dirname(fileURLToPath(import.meta.url));
+  if (here.toLowerCase() === program.toLowerCase()) {
+    throw new InstallError('these files are the installed ones: run this from the directory that install was run from');
+  }
+  return here;
+}
+
+/** @throws InstallError */
+function refuseWithoutRights(): void {
   try {
-    exists = serviceExists(SERVICE_NAME);
+    checkMayInstall();
   } catch (cause) {
     throw refusal(cause);
   }
-  if (exists) {
-    throw new InstallError(`service ${SERVICE_NAME} exists already; nodekeeper-agent uninstall removes it`);
-  }
 }
+
+/** @throws InstallError */
+function refuseIfInstalled(paths: InstallPaths): void {
+  let message: string | undefined;
+  try {
+    if (!serviceExists(SERVICE_NAME)) return;
+    message = isOurs(paths)
+      ? `service ${SERVICE_NAME} exists already; nodekeeper-agent uninstall removes it`
+      : anotherProgram();
+  } catch (cause) {
+    throw refusal(cause);
+  }
+  throw new InstallError(message);
+}
+
+const isOurs = ({ program }: InstallPaths): boolean =>
+  serviceCommand(SERVICE_NAME).toLowerCase().includes(`${program.toLowerCase()}\\`);
+
+const anotherProgram = (): string =>
+  `service ${SERVICE_NAME} exists already, and is another program: ${serviceCommand(SERVICE_NAME)}`;
 
 function refusal(cause: unknown): InstallError {
   if (cause instanceof InstallError) return cause;
@@ -162,6 +262,23 @@ function refusal(cause: unknown): InstallError {
     return new InstallError('this needs an administrator: open the command prompt as administrator', { cause });
   }
   return new InstallError(cause instanceof Error ? cause.message : String(cause), { cause });
+}
+
+/**
+ * What the service obeys has to belong to administrators or to the system: the owner of a file can always change it.
+ *
+ * @throws InstallError
+ */
+function refuseForeignFiles({ program, data }: InstallPaths): void {
+  if (lstatSync(data).isSymbolicLink()) throw new InstallError(`${data} leads elsewhere: remove it`);
+  const agents = join(data, AGENTS_DIRECTORY);
+  const within = (directory: string): string[] => readdirSync(directory).map((name) => join(directory, name));
+  const trusted = [SYSTEM_SID, ADMINISTRATORS_SID, ownerOf(program)];
+  for (const path of [data, ...within(data), ...(existsSync(agents) ? within(agents) : [])]) {
+    const owner = ownerOf(path);
+    if (trusted.includes(owner)) continue;
+    throw new InstallError(`${path} belongs to ${owner}, not to administrators: remove it`);
+  }
 }
 
 /** @throws InstallError when the agent could not add itself later */
@@ -192,31 +309,7 @@ function fileText(path: string): string {
   }
 }
 
-function makeDirectory(path: string, undo: (() => void)[]): void {
-  if (existsSync(path)) return;
-  mkdirSync(path);
-  undo.push(() => rmSync(path, { recursive: true, force: true }));
-}
-
-function writeFile(path: string, text: string, undo: (() => void)[]): void {
-  const before = existsSync(path) ? readFileSync(path) : undefined;
-  writeFileSync(path, text);
-  undo.push(() => (before === undefined ? rmSync(path, { force: true }) : writeFileSync(path, before)));
-}
-
-function restrictAccess(directory: string): void {
-  const { advapi32, lastError } = windowsLibraries();
-  const parse = advapi32.func<(text: Buffer, revision: number, descriptor: Buffer, size: null) => boolean>(
-    'bool __stdcall ConvertStringSecurityDescriptorToSecurityDescriptorW(void *t, uint32 r, void *d, void *s)',
-  );
-  const apply = advapi32.func<(path: Buffer, what: number, descriptor: bigint) => boolean>(
-    'bool __stdcall SetFileSecurityW(void *p, uint32 w, void *d)',
-  );
-  const descriptor = Buffer.alloc(8);
-  if (
-    !parse(wide(ADMINISTRATORS_ONLY), SDDL_REVISION, descriptor, null) ||
-    !apply(wide(directory), ACCESS_LIST, descriptor.readBigUInt64LE())
-  ) {
-    throw new WindowsError(`access to ${directory}`, lastError());
-  }
+function writeFile(path: string, text: string, undo: Undo[]): void {
+  writeFileSync(path, text, { flag: 'wx' });
+  undo.push(() => rm(path, { force: true }));
 }

@@ -14,7 +14,11 @@ const INFO_DESCRIPTION = 1;
 const INFO_FAILURE_ACTIONS = 2;
 const INFO_PRESHUTDOWN = 7;
 const CONTROL_STOP = 1;
+const CONFIG_BYTES = 8_192;
+/** QUERY_SERVICE_CONFIGW: where the address of the command line is. */
+const COMMAND_AT = 16;
 const STATE_STOPPED = 1;
+const STATES = ['unknown', 'stopped', 'starting', 'stopping', 'running'] as const;
 const ACTION_RESTART = 1;
 const SERVICE_NOT_ACTIVE = 1062;
 
@@ -43,6 +47,7 @@ interface ManagerCalls {
   readonly start: (service: Handle, count: number, args: null) => boolean;
   readonly control: (service: Handle, control: number, status: Buffer) => boolean;
   readonly status: (service: Handle, status: Buffer) => boolean;
+  readonly config: (service: Handle, bytes: Buffer, size: number, needed: Buffer) => boolean;
   readonly change: (service: Handle, level: number, info: unknown) => boolean;
   readonly query: (service: Handle, level: number, bytes: Buffer, size: number, needed: Buffer) => boolean;
 }
@@ -62,6 +67,7 @@ function calls(): ManagerCalls {
     start: advapi32.func('bool __stdcall StartServiceW(void *s, uint32 n, void *a)'),
     control: advapi32.func('bool __stdcall ControlService(void *s, uint32 c, void *o)'),
     status: advapi32.func('bool __stdcall QueryServiceStatus(void *s, void *o)'),
+    config: advapi32.func('bool __stdcall QueryServiceConfigW(void *s, void *c, uint32 z, void *n)'),
     change: advapi32.func('bool __stdcall ChangeServiceConfig2W(void *s, uint32 l, void *i)'),
     query: advapi32.func('bool __stdcall QueryServiceConfig2W(void *s, uint32 l, void *b, uint32 z, void *n)'),
   };
@@ -81,6 +87,20 @@ function withService<Result>(name: string, access: number, act: (service: Handle
     calls().close(manager);
   }
 }
+
+/** @throws WindowsError when this user may not create services */
+export function checkMayInstall(): void {
+  const access = MANAGER_CONNECT | MANAGER_CREATE;
+  calls().close(required('OpenSCManagerW', calls().openManager(null, null, access)));
+}
+
+/** The command line of the service. @throws WindowsError */
+export const serviceCommand = (name: string): string =>
+  withService(name, QUERY_CONFIG, (service) => {
+    const config = Buffer.alloc(CONFIG_BYTES);
+    required('QueryServiceConfigW', calls().config(service, config, config.length, Buffer.alloc(4)));
+    return String(foreign().decode(config, COMMAND_AT, 'str16'));
+  });
 
 /** @throws WindowsError */
 export function serviceExists(name: string): boolean {
@@ -193,9 +213,9 @@ export const startService = (name: string): void =>
     if (stateOf(service) === STATE_STOPPED) required(`service ${name}`, calls().start(service, 0, null));
   });
 
-/** Whether the service runs, or is about to. @throws WindowsError */
-export const serviceRuns = (name: string): boolean =>
-  withService(name, SERVICE_ALL, (service) => stateOf(service) !== STATE_STOPPED);
+/** @throws WindowsError */
+export const serviceState = (name: string): (typeof STATES)[number] =>
+  withService(name, SERVICE_ALL, (service) => STATES[stateOf(service)] ?? 'unknown');
 
 /** Asks the service to stop, and does not wait. @throws WindowsError */
 export const stopService = (name: string): void =>
