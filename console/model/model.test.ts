@@ -214,12 +214,9 @@ describe('replacements', () => {
   });
 });
 
-it('costs what heartbeats, status posts and ticks cost; an open page adds a watch', () => {
-  const items = costItems([{ profile: 'default', nodes: 1_000, intervalSeconds: 10 }]);
-  expect(items.map(({ item }) => item)).toEqual(['Heartbeats', 'Status posts', 'Ticks of node-monitor']);
-  const sum = items.reduce((total, { dollarsPerDay }) => total + dollarsPerDay, 0);
-  // 1,000 nodes: $16.1 for heartbeats, $0.65 for status posts.
-  expect(sum).toBeCloseTo(16.8, 0);
+it('costs what the bill says; an open page adds a watch', () => {
+  const items = costItems([{ profile: 'default', nodes: 50, intervalSeconds: 10 }], 3);
+  expect(items.map(({ dollarsPerMonth }) => dollarsPerMonth.toFixed(2))).toEqual(['13.00', '4.39', '1.43', '25.20']);
   expect(pageDollarsPerDay(1)).toBeCloseTo(0.29, 2);
 });
 
@@ -240,10 +237,10 @@ describe('the heartbeat intervals of the estimate', () => {
     expect(intervalsText(beats, true)).toBe(
       'Heartbeats of the nodes by policy: 2 every 15 s (profile default), 2 every 60 s (profile cell).',
     );
-    const [heartbeatsOf] = costItems(beats);
-    const [of10] = costItems([{ profile: 'default', nodes: 1, intervalSeconds: 10 }]);
+    const heartbeatsOf = costItems(beats, 1).at(-1)!;
+    const of10 = costItems([{ profile: 'default', nodes: 1, intervalSeconds: 10 }], 1).at(-1)!;
     // 2 ÷ 15 s and 2 ÷ 60 s instead of 1 ÷ 10 s.
-    expect(heartbeatsOf!.dollarsPerDay / of10!.dollarsPerDay).toBeCloseTo(5 / 3);
+    expect(heartbeatsOf.dollarsPerMonth / of10.dollarsPerMonth).toBeCloseTo(5 / 3);
   });
 
   it('are assumed to be the default where the API reports none', () => {
@@ -254,7 +251,11 @@ describe('the heartbeat intervals of the estimate', () => {
 
   it('are none without nodes', () => {
     expect(intervalsText(beatsByProfile([], heartbeats), true)).toBe('There are no nodes.');
-    expect(costItems([])[0]?.dollarsPerDay).toBe(0);
+    expect(
+      costItems([], 0)
+        .slice(1)
+        .map(({ dollarsPerMonth }) => dollarsPerMonth),
+    ).toEqual([0, 0, 0]);
   });
 });
 

@@ -1,18 +1,10 @@
-/** The cost of the cluster as the page knows it. Counts and exclusions: shared/cost/running-cost.ts. */
+/** The cost of the cluster as the page knows it. Counts and exclusions: shared/cost/monthly-bill.ts. */
 import { HELD_WATCH_DOLLARS_PER_HOUR } from '../../shared/cost/held-watch.ts';
-import { type RunningCostItem, runningCostItems } from '../../shared/cost/running-cost.ts';
+import { type BillItem, billItems } from '../../shared/cost/monthly-bill.ts';
 import { DEFAULT_PROFILE } from '../../shared/fleet/nodes/node-profile.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import type { KubeClusterStatus } from '../../shared/kinds/types.ts';
 import type { NodeCell } from './node-cell.ts';
-
-/** A row of the table `health`, which a tick reads. */
-const ROW_BYTES = 250;
-const PAGE_BYTES = 4_096;
-/** An eventually consistent read of one page. */
-const PAGE_READ_UNITS = 0.5;
-/** node-monitor claims its slot. */
-const TICK_WRITE_UNITS = 1;
 
 /** The nodes of one profile. */
 export interface ProfileBeats {
@@ -44,17 +36,12 @@ export function beatsByProfile(
   }));
 }
 
-/** Assumes the default period of node-monitor. */
-export function costItems(beats: readonly ProfileBeats[]): readonly RunningCostItem[] {
-  const nodes = beats.reduce((sum, each) => sum + each.nodes, 0);
-  return runningCostItems({
-    nodes,
+export const costItems = (beats: readonly ProfileBeats[], zones: number): readonly BillItem[] =>
+  billItems({
+    nodes: beats.reduce((sum, each) => sum + each.nodes, 0),
+    zones,
     beatsPerSecond: beats.reduce((sum, each) => sum + each.nodes / each.intervalSeconds, 0),
-    periodSeconds: defaultPolicy.nodeMonitorPeriodSeconds,
-    tickReadUnits: Math.max(1, Math.ceil((nodes * ROW_BYTES) / PAGE_BYTES)) * PAGE_READ_UNITS,
-    tickWriteUnits: TICK_WRITE_UNITS,
   });
-}
 
 /** What an open page adds: the watches that it holds. */
 export const pageDollarsPerDay = (watches: number): number => watches * HELD_WATCH_DOLLARS_PER_HOUR * 24;

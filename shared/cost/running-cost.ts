@@ -41,28 +41,16 @@ const DOLLARS_PER_REPORT =
   REPORT_READ_UNITS * PRICES.readUnit +
   REPORT_GIGABYTE_SECONDS * PRICES.lambdaGigabyteSecond;
 
-export interface RunningCostItem {
-  readonly item: string;
-  readonly dollarsPerDay: number;
-}
-
-export function runningCostItems(fleet: RunningFleet): readonly RunningCostItem[] {
+/** Dollars per day. */
+export function runningDollarsPerDay(fleet: RunningFleet): number {
   const dollarsPerTick =
     fleet.tickReadUnits * PRICES.readUnit +
     fleet.tickWriteUnits * PRICES.writeUnit +
     PRICES.lambdaRequest +
     TICK_GIGABYTE_SECONDS * PRICES.lambdaGigabyteSecond;
-  const perDay = (item: string, dollarsPerSecond: number): RunningCostItem => ({
-    item,
-    dollarsPerDay: dollarsPerSecond * SECONDS_PER_DAY,
-  });
-  return [
-    perDay('Heartbeats', fleet.beatsPerSecond * DOLLARS_PER_BEAT),
-    perDay('Status posts', (fleet.nodes * DOLLARS_PER_REPORT) / REPORT_INTERVAL_SECONDS),
-    perDay('Ticks of node-monitor', dollarsPerTick / fleet.periodSeconds),
-  ];
+  const dollarsPerSecond =
+    fleet.beatsPerSecond * DOLLARS_PER_BEAT +
+    (fleet.nodes * DOLLARS_PER_REPORT) / REPORT_INTERVAL_SECONDS +
+    dollarsPerTick / fleet.periodSeconds;
+  return dollarsPerSecond * SECONDS_PER_DAY;
 }
-
-/** Dollars per day. */
-export const runningDollarsPerDay = (fleet: RunningFleet): number =>
-  runningCostItems(fleet).reduce((sum, { dollarsPerDay }) => sum + dollarsPerDay, 0);

@@ -14,6 +14,7 @@ import type { NodekeeperClusterProps } from '../../cdk/lib/cluster-props.ts';
 import { reservedConcurrencyOf } from '../../cdk/lib/concurrency.ts';
 import { repositoryRoot } from '../../cdk/lib/function-names.ts';
 import { routeLimits } from '../../cdk/lib/http-api.ts';
+import { costItems } from '../../console/model/running-cost.ts';
 import { HELD_WATCH_DOLLARS_PER_HOUR } from '../../shared/cost/held-watch.ts';
 import { dollarsOf, PRICE_LIST, SECONDS_PER_DAY } from '../../shared/cost/prices.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
@@ -102,6 +103,28 @@ describe('the documented bill', () => {
       ],
     ];
     expectDocumented('README.md', 'cost', markdownTable(rows));
+  });
+
+  it('on the page of the console is the same bill', () => {
+    const bill = (nodes: number, zones: number, beatSeconds = 10): number =>
+      billReport(measurement, { ...settings, nodes, zones, beatSeconds }, prices).bill.dollars;
+    for (const [nodes, zones, beatSeconds] of [
+      ...[[0, 0, 10] as const, [0, 3, 10] as const, [6, 3, 10] as const, [50, 3, 10] as const, [50, 3, 60] as const],
+      ...[[1_000, 3, 10] as const, [1_000, 3, 60] as const],
+    ]) {
+      const beats = nodes === 0 ? [] : [{ profile: 'default', nodes, intervalSeconds: beatSeconds }];
+      const shown = costItems(beats, zones).reduce((sum, { dollarsPerMonth }) => sum + dollarsPerMonth, 0);
+      const whole = bill(nodes, zones, beatSeconds);
+      expect({
+        nodes,
+        zones,
+        beatSeconds,
+        shown,
+        isEqual: Math.abs(shown - whole) < 0.01 + whole / 1_000,
+      }).toMatchObject({
+        isEqual: true,
+      });
+    }
   });
 
   it('of an idle cluster is the same everywhere', () => {
