@@ -13,7 +13,6 @@ import type { KubeApi, KubeRequest } from '../ports/kube-api.ts';
 import type { MachineKeys, PublicHalf } from '../ports/machine-keys.ts';
 import type { AgentMeter } from '../ports/meter.ts';
 import type { AgentTime, Fraction } from '../ports/time.ts';
-import { retryAfterWaitMs } from '../rules/backoff.ts';
 import { enrolRequest, identityIn, identityRequest } from '../rules/identity-request.ts';
 import { type EnrolledKey, firstLookMs, nextRotationStep } from '../rules/key-rotation.ts';
 import { describeAnswer } from '../rules/kube-answer.ts';
@@ -46,7 +45,7 @@ export interface KeyRotation {
 type StepOutcome =
   | { readonly kind: 'done' }
   | { readonly kind: 'wait'; readonly forMs: number }
-  | { readonly kind: 'failed'; readonly why: string; readonly atLeastMs?: number };
+  | { readonly kind: 'failed'; readonly why: string };
 
 const DONE: StepOutcome = { kind: 'done' };
 
@@ -69,7 +68,8 @@ export function createKeyRotation(config: RotationConfig, dependencies: KeyRotat
           if (failures === 0) {
             log.warn('the key cannot be replaced; it stays in use', { node: nodeName, why: outcome.why });
           }
-          await time.sleep(Math.max(backoffMs(FAILURE_WAITS, failures), outcome.atLeastMs ?? 0), stop);
+          // Longer than any Retry-After.
+          await time.sleep(backoffMs(FAILURE_WAITS, failures), stop);
           failures += 1;
         } else if (outcome.kind === 'wait') {
           failures = 0;
@@ -177,13 +177,9 @@ class RotationSteps {
     isExpected: (enrolled: readonly EnrolledKey[]) => boolean,
     stop: AbortSignal,
   ): Promise<StepOutcome> {
-    const { api, fraction } = this.#dependencies;
-    const answer = await api.send({ ...request, signal: stop });
+    const answer = await this.#dependencies.api.send({ ...request, signal: stop });
     this.#enrolled = identityIn(answer)?.keys;
-    if (this.#enrolled === undefined) {
-      const atLeastMs = answer.kind === 'answered' ? retryAfterWaitMs(answer, fraction()) : 0;
-      return { kind: 'failed', why: describeAnswer(answer), atLeastMs };
-    }
+    if (this.#enrolled === undefined) return { kind: 'failed', why: describeAnswer(answer) };
     if (isExpected(this.#enrolled)) return DONE;
     return { kind: 'failed', why: 'the answer does not contain the requested keys' };
   }

@@ -1,0 +1,55 @@
+import { expect, it } from 'vitest';
+import type { KubePod } from '../../../shared/kinds/types.ts';
+import { byAge, hasFinished, isDeleted, isTerminal, logFields, newPodEntry } from './pod-entry.ts';
+
+const podOf = (name: string, more: object = {}, phase?: NonNullable<KubePod['status']>['phase']): KubePod => ({
+  metadata: { name, namespace: 'ns', uid: `${name}-uid`, ...more },
+  ...(phase === undefined ? {} : { status: { phase } }),
+});
+
+it('is new: nothing was done for it', () => {
+  expect(newPodEntry(podOf('a'), true)).toEqual({
+    uid: 'a-uid',
+    pod: podOf('a'),
+    present: true,
+    admission: 'waiting',
+    started: false,
+    adopted: false,
+    stopped: false,
+    deletionConfirmed: false,
+    recordedStates: new Map(),
+    syncAgain: false,
+    failures: 0,
+  });
+  expect(newPodEntry({ metadata: {} }, false)).toMatchObject({ uid: '', present: false });
+});
+
+it('needs no admission once it has ended', () => {
+  const admissions = (['Pending', 'Running', 'Succeeded', 'Failed'] as const).map(
+    (phase) => newPodEntry(podOf('a', {}, phase), true).admission,
+  );
+  expect(admissions).toEqual(['waiting', 'waiting', 'admitted', 'admitted']);
+});
+
+it('has finished by its own status or by that of the API', () => {
+  const entry = newPodEntry(podOf('a'), true);
+  expect(hasFinished(entry)).toBe(false);
+  expect(hasFinished({ ...entry, pod: podOf('a', {}, 'Failed') })).toBe(true);
+  const phases = ['Pending', 'Running', 'Unknown', 'Succeeded', 'Failed'];
+  expect(phases.map((phase) => isTerminal({ phase }))).toEqual([false, false, false, true, true]);
+  expect(isTerminal(undefined)).toBe(false);
+  expect(hasFinished({ ...entry, status: { phase: 'Succeeded' } })).toBe(true);
+});
+
+it('is deleted, and named in logs', () => {
+  expect(isDeleted(newPodEntry(podOf('a'), true))).toBe(false);
+  expect(isDeleted(newPodEntry(podOf('a', { deletionTimestamp: '2023-01-01T00:00:00Z' }), true))).toBe(true);
+  expect(logFields(newPodEntry(podOf('a'), true))).toEqual({ namespace: 'ns', pod: 'a', podUid: 'a-uid' });
+});
+
+it('is sorted by age, then by name', () => {
+  const entryOf = (name: string, second?: number) =>
+    newPodEntry(podOf(name, second === undefined ? {} : { creationTimestamp: `2023-01-01T00:00:0${second}Z` }), true);
+  const entries = [entryOf('b', 2), entryOf('c', 1), entryOf('a', 2), entryOf('z')];
+  expect(entries.sort(byAge).map(({ pod }) => pod.metadata.name)).toEqual(['z', 'c', 'a', 'b']);
+});
