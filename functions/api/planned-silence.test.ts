@@ -35,6 +35,14 @@ describe('a promise of silence', () => {
     );
   });
 
+  it('is refused in a creation too, by the name of the new Node', async () => {
+    const { api } = await world();
+    const body = { metadata: { name: 'n2', annotations: { [UNTIL]: 'tomorrow' } } };
+    const answer = await api.send('POST', '/api/v1/nodes', { body });
+    expect(answer.code).toBe(422);
+    expect(messageOf(answer)).toMatch(/^Node "n2" is invalid: /);
+  });
+
   it.each([
     ['the past', (at: (seconds: number) => string) => at(-1), 'must be in the future'],
     ['no time', () => 'tomorrow', 'must be a time in RFC 3339'],

@@ -34,8 +34,9 @@ it('does not count a type as loaded', () => {
   expect(nearTests(ROOT, 'shared/ticks/waker.ts', filesOf(ROOT, TESTS))).toEqual([]);
 });
 
+const named = (name: string) => ({ type: 'Identifier', name });
+
 it('leaves out sentences, log lines, metrics and errors, and no other value', () => {
-  const named = (name: string) => ({ type: 'Identifier', name });
   const member = (object: string, property: string) => ({
     type: 'MemberExpression',
     object: { type: 'MemberExpression', object: { type: 'ThisExpression' }, property: named(object) },
@@ -47,6 +48,21 @@ it('leaves out sentences, log lines, metrics and errors, and no other value', ()
   expect(reasonToIgnore({ type: 'CallExpression', callee: member('store', 'read') })).toBeUndefined();
   expect(reasonToIgnore({ type: 'NewExpression', callee: named('TickFault') })).toBe('an error');
   expect(reasonToIgnore({ type: 'NewExpression', callee: named('Map') })).toBeUndefined();
+});
+
+it('leaves out the default of the name or uid of an object that is there', () => {
+  const nameOf = (property: string, type = 'MemberExpression') => ({
+    type: 'LogicalExpression',
+    operator: '??',
+    left: { type, object: { type, object: named('pod'), property: named('metadata') }, property: named(property) },
+  });
+  const text = { type: 'StringLiteral', value: '' };
+  expect(reasonToIgnore(text, nameOf('name'))).toBe('a default that no stored object needs');
+  expect(reasonToIgnore(text, nameOf('uid'))).toBe('a default that no stored object needs');
+  expect(reasonToIgnore(text, nameOf('namespace'))).toBeUndefined();
+  expect(reasonToIgnore(text, nameOf('name', 'OptionalMemberExpression'))).toBeUndefined();
+  expect(reasonToIgnore(text, { ...nameOf('name'), operator: '||' })).toBeUndefined();
+  expect(reasonToIgnore({ ...text, value: 'x' }, nameOf('name'))).toBeUndefined();
 });
 
 it('leaves out what the compiler refuses, except for what a mutant leaves unused', () => {

@@ -83,6 +83,8 @@ const results = await new Stryker({
   reporters: ['clear-text'],
   clearTextReporter: { allowColor: false, logTests: false, reportTests: false },
   concurrency: 1,
+  // On a busy machine the tests of a sample need longer than the five minutes of the default.
+  dryRunTimeoutMinutes: 20,
 }).runMutationTest();
 const count = (...statuses: readonly string[]) => results.filter(({ status }) => statuses.includes(status)).length;
 const detected = count('Killed', 'Timeout');

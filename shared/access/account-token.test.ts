@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { ACCOUNT_TOKEN_SECONDS_MAX, accountTokenClaims, accountTokenVerdict } from './account-token.ts';
+import { ACCOUNT_TOKEN_SECONDS_MAX, accountTokenClaims, accountTokenVerdict, accountUser } from './account-token.ts';
 
 const NOW_S = 1_767_225_600;
 const HEADER = { alg: 'ES256', kid: 'k'.repeat(43) };
@@ -61,4 +61,24 @@ it.each([
   { 'kubernetes.io': { ...BOUND, secret: null } },
 ])('refuses the claims %j', (claims) => {
   expect(reason({}, claims)).toBe('malformed claims');
+});
+
+it('its user has the names and the uids of all objects that it is bound to', () => {
+  const times = { issuedAt: NOW_S, expiresAt: NOW_S + 600 };
+  const content = { namespace: 'a', account: { name: 'bot', uid: 'u' }, audiences: ['here'], tokenId: 't', ...times };
+  const bare = accountUser(content);
+  expect(bare).toEqual({
+    username: 'system:serviceaccount:a:bot',
+    uid: 'u',
+    groups: ['system:serviceaccounts', 'system:serviceaccounts:a', 'system:authenticated'],
+    extra: { 'authentication.kubernetes.io/credential-id': ['JTI=t'] },
+  });
+  const bound = accountUser({ ...content, pod: { name: 'p', uid: 'v' }, node: { name: 'n', uid: 'w' } });
+  expect(bound.extra).toEqual({
+    ...bare.extra,
+    'authentication.kubernetes.io/pod-name': ['p'],
+    'authentication.kubernetes.io/pod-uid': ['v'],
+    'authentication.kubernetes.io/node-name': ['n'],
+    'authentication.kubernetes.io/node-uid': ['w'],
+  });
 });

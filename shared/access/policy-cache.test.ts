@@ -1,7 +1,7 @@
 /** Memory: bindings that are as large as the store allows, in a namespace of one user, must not end the process. */
 import { expect, it } from 'vitest';
 import type { ListQuery } from '../api/storage/resource-storage.ts';
-import type { KubeRoleBinding } from '../kinds/types.ts';
+import type { KubeClusterRole, KubeRoleBinding } from '../kinds/types.ts';
 import { policyCache } from './policy-cache.ts';
 
 const NAME_CHARACTERS = 99_000;
@@ -42,4 +42,27 @@ it('keeps as many namespaces in memory as fit, the recent ones', async () => {
   expect(read).toEqual(names);
   await view('n0');
   expect(read).toEqual([...names, 'n0']);
+});
+
+it('combines the rules of a role once until a role or a binding of the cluster changes', async () => {
+  let version = 1;
+  const part: KubeClusterRole = { metadata: { name: 'part', labels: { of: 'whole' } }, rules: [{ verbs: ['get'] }] };
+  const whole: KubeClusterRole = {
+    metadata: { name: 'whole' },
+    aggregationRule: { clusterRoleSelectors: [{ matchLabels: { of: 'whole' } }] },
+  };
+  const cache = policyCache({
+    changes: { newestCommits: async () => [version, 1, 1, 1] },
+    list: async (kind) => ({ items: kind === 'clusterroles' ? [part] : [] }),
+    defaultRoles: [whole],
+    defaultBindings: [],
+  });
+  const rulesAt = async (nowMs: number) =>
+    (await cache.view('a', { nowMs, ageMaxMs: 1_000 })).rulesOf('ClusterRole', 'whole');
+  const first = await rulesAt(0);
+  expect(first).toEqual([{ verbs: ['get'] }]);
+  expect(await rulesAt(5_000)).toBe(first);
+  version = 2;
+  expect(await rulesAt(10_000)).not.toBe(first);
+  expect(await rulesAt(10_000)).toEqual(first);
 });

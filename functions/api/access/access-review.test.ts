@@ -108,3 +108,22 @@ describe('a SubjectAccessReview', () => {
     });
   });
 });
+
+it.each([
+  ['a SubjectAccessReview with a name', `${ACCESS}/x`],
+  ['a SubjectAccessReview in a namespace', ACCESS.replace('/v1/', '/v1/namespaces/default/')],
+  ['a LocalSubjectAccessReview without a namespace', LOCAL.replace('/namespaces/default', '')],
+  ['the status of a LocalSubjectAccessReview', `${LOCAL}/x/status`],
+])('%s is no place for a review', async (_, path) => {
+  const spec = { user: 'ada', resourceAttributes: { verb: 'get', resource: 'nodes', namespace: 'default' } };
+  expect((await ask(apiInMemory(), path, spec)).code).toBe(405);
+});
+
+it.each([
+  ['application/json', 201],
+  ['text/html', 406],
+  ['application/json;as=Table;v=v1;g=meta.k8s.io', 406],
+])('a review for a client that accepts %s is answered with %i', async (accept, code) => {
+  const body = { spec: { user: 'ada', resourceAttributes: { verb: 'get', resource: 'nodes' } } };
+  expect((await apiInMemory().send('POST', ACCESS, { body, headers: { accept } })).code).toBe(code);
+});

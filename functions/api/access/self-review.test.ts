@@ -132,3 +132,20 @@ it('answers everybody who they are', async () => {
     body: { status: { userInfo: { username: 'stranger' } } },
   });
 });
+
+it('answers no to an administrator about what is not served, and says why', async () => {
+  const about = (verb: string, resource: string) => ({
+    resourceAttributes: { verb, group: 'nodekeeper.dev', resource },
+  });
+  expect(await answerOf('ada', about('get', 'nodeidentities'))).toEqual({ allowed: true, reason: 'admin' });
+  expect(await answerOf('ada', about('update', 'nodeidentities'))).toEqual({
+    allowed: false,
+    reason: expect.stringMatching(/nodeidentities/),
+  });
+});
+
+it('answers without a reason where there is none', async () => {
+  expect(await answerOf('stranger', { nonResourceAttributes: { verb: 'get', path: '/x' } })).toEqual({
+    allowed: false,
+  });
+});

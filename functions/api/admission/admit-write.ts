@@ -27,7 +27,7 @@ export function admitWrite(dependencies: ServeDependencies, call: Call, verb: Re
     async admit(next, stored) {
       if (stored === undefined) {
         if (verb !== 'create') await requireCreate(dependencies, call);
-        refuseUnenforced(dependencies, call, next);
+        if (next !== undefined) refuseUnenforced(dependencies, call, next);
       }
       await admission.admit?.(next, stored);
     },
@@ -35,15 +35,11 @@ export function admitWrite(dependencies: ServeDependencies, call: Call, verb: Re
 }
 
 /** Policy `unenforcedKinds: refuse`. */
-function refuseUnenforced(
-  { unenforcedKinds }: ServeDependencies,
-  { descriptor, target }: Call,
-  next: KubeObject | undefined,
-): void {
+function refuseUnenforced({ unenforcedKinds }: ServeDependencies, { descriptor }: Call, next: KubeObject): void {
   const { effect, what } = effectOf(descriptor) ?? {};
   if (unenforcedKinds !== 'refuse' || effect !== 'unenforced') return;
-  const name = target.name === '' ? (next?.metadata.name ?? '') : target.name;
-  throw status.forbidden(descriptor, name, `the policy has unenforcedKinds: refuse, and nothing acts on it: ${what}`);
+  const why = `the policy has unenforcedKinds: refuse, and nothing acts on it: ${what}`;
+  throw status.forbidden(descriptor, next.metadata.name ?? '', why);
 }
 
 /** An update or an apply that creates needs the verb `create` too, as upstream. */
@@ -58,17 +54,18 @@ async function requireCreate({ authorizer }: ServeDependencies, { target, user, 
 /** NodeRestriction, and the bounds of a promise of silence. */
 function nodeAdmission(dependencies: ServeDependencies, call: Call, verb: RestrictedVerb): Admission {
   const restriction = nodeRestriction(dependencies, call, verb);
-  const { user, nowMs, descriptor, target } = call;
+  const { user, nowMs, descriptor } = call;
   const isNode = user.groups.includes(NODES_GROUP);
   const maxSeconds = isNode ? dependencies.maxPlannedSilenceSeconds : PLANNED_SILENCE_SECONDS_MAX;
   return {
     ...restriction,
     async admit(next, stored) {
       await restriction.admit?.(next, stored);
-      const fault = promiseFault(next?.metadata.annotations, stored?.metadata.annotations, { nowMs, maxSeconds });
+      if (next === undefined) return;
+      const fault = promiseFault(next.metadata.annotations, stored?.metadata.annotations, { nowMs, maxSeconds });
       if (fault === undefined) return;
       const cause = invalidValue(`metadata.annotations[${fault.annotation}]`, fault.value, fault.rule);
-      throw status.invalid(descriptor, target.name === '' ? (next?.metadata.name ?? '') : target.name, [cause]);
+      throw status.invalid(descriptor, next.metadata.name ?? '', [cause]);
     },
   };
 }
