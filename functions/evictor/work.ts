@@ -15,7 +15,6 @@
 
 import type { TickMark } from '../../shared/decisions/ledger.ts';
 import { evictPods } from '../../shared/fleet/evictions/reconcile.ts';
-import { readDueRetries, startRetries } from '../../shared/fleet/evictions/start-retries.ts';
 import { evictionTimerStore } from '../../shared/fleet/evictions/timer-store.ts';
 import { type GateVerdict, gateVerdictFor } from '../../shared/fleet/marks/gate.ts';
 import { changeNode, withTaints } from '../../shared/fleet/nodes/change-node.ts';
@@ -50,6 +49,7 @@ import { holdDraft, holdKey, taintDraft } from './decisions.ts';
 import * as metric from './metrics.ts';
 import { compareQueueItems } from './queue-order.rule.ts';
 import { decideEvictions, type EvictionDecision, type EvictionHold, evictionHold } from './rule.ts';
+import { readDueRetries, startRetries } from './start-retries.ts';
 
 const EVICTOR = 'evictor';
 /** Queue entries that are read at once: those that leave untainted, and the one that is tainted. */

@@ -1,20 +1,21 @@
 /**
- * Who has work. Evictor, cloud-node, pod-gc, scheduler and workloads cost nothing at rest: their due work is rows, and
- * node-monitor's tick reads whether one is due, and wakes its function. The schedule of each minute invokes them too,
- * so nothing depends on a wake-up that was lost.
+ * Who has work. Evictor, cloud-node, pod-gc, scheduler and workloads cost nothing at rest: their due work is rows
+ * (shared/ticks/due-rows.ts), and node-monitor's tick reads whether one is due, and wakes its function. The schedule of
+ * each minute invokes them too, so nothing depends on a wake-up that was lost.
  *
  * Cost of a tick without work: queries of half a read unit, and one more per period of pod-gc.
  */
-import { readDueRetries } from '../../shared/fleet/evictions/start-retries.ts';
-import { evictionTimerStore } from '../../shared/fleet/evictions/timer-store.ts';
-import { cloudStore } from '../../shared/fleet/instances/watch-list-store.ts';
+import { TIMERS_DUE } from '../../shared/fleet/evictions/timer-store.ts';
+import { WATCHED_DUE } from '../../shared/fleet/instances/watch-list-store.ts';
 import type { FleetRecords } from '../../shared/fleet/zones/fleet-store.ts';
 import { hasWork } from '../../shared/kinds/pods/collection/list-work.ts';
 import { podGcStore } from '../../shared/kinds/pods/collection/work-list-store.ts';
-import { isWanted, queueStore } from '../../shared/scheduling/queue-store.ts';
+import { TURN } from '../../shared/scheduling/queue-store.ts';
+import { hasDueRow, isWanted, peekTurn } from '../../shared/ticks/due-rows.ts';
+import { RETRIES_DUE } from '../../shared/ticks/parked-store.ts';
 import { slotOf } from '../../shared/ticks/tick.ts';
 import { wake } from '../../shared/ticks/wake-up.ts';
-import { earliestDueMs } from '../../shared/ticks/workload-due-store.ts';
+import { WORKLOADS_DUE } from '../../shared/ticks/workload-due-store.ts';
 import type { MonitorDependencies } from './dependencies.ts';
 
 /** The tick that looks. */
@@ -37,16 +38,12 @@ const DUE_CHECKS: Readonly<Record<string, DueCheck>> = {
    * While a node waits or a zone has a recorded hold; when a timer or a retry is due. What becomes due before the next
    * tick is found by that tick.
    */
-  async evictor(dependencies, { nowMs, records: { queue, zones } }) {
+  async evictor({ items }, { nowMs, records: { queue, zones } }) {
     if (queue.length > 0 || zones.some(({ hold }) => hold !== undefined)) return true;
-    const [isTimerDue, retries] = await Promise.all([
-      evictionTimerStore(dependencies.items).hasDue(nowMs),
-      readDueRetries(dependencies, nowMs),
-    ]);
-    return isTimerDue || retries.length > 0;
+    return hasDueRow(items, [TIMERS_DUE, RETRIES_DUE], nowMs);
   },
   /** While a node is on the list. */
-  'cloud-node': async ({ items }) => !(await cloudStore(items).isEmpty()),
+  'cloud-node': ({ items }, { nowMs }) => hasDueRow(items, [WATCHED_DUE], nowMs),
   /** Once per period of pod-gc. A long list counts as work without being read. */
   async 'pod-gc'({ items, policy }, { nowMs, slotStartMs, slotBeforeStartMs }) {
     const slotAt = (atMs: number): number => slotOf(atMs, policy.podGcPeriodSeconds);
@@ -56,13 +53,10 @@ const DUE_CHECKS: Readonly<Record<string, DueCheck>> = {
   },
   async scheduler({ items, policy }, { nowMs }) {
     if (policy.scheduling === 'off') return false;
-    const turn = await queueStore(items).peek();
+    const turn = await peekTurn(items, TURN);
     return turn.busyUntilMs <= nowMs && isWanted(turn, nowMs);
   },
-  async workloads({ items }, { nowMs }) {
-    const dueMs = await earliestDueMs(items);
-    return dueMs !== undefined && dueMs <= nowMs;
-  },
+  workloads: ({ items }, { nowMs }) => hasDueRow(items, [WORKLOADS_DUE], nowMs),
 };
 
 /**
@@ -80,6 +74,6 @@ export async function wakeFunctionsWithWork(
     ),
   );
   const names = found.flat();
-  await wake(dependencies, names, tick.slotStartMs);
+  if (names.length > 0) await wake(dependencies, names, tick.slotStartMs);
   return names;
 }

@@ -13,10 +13,11 @@
  */
 import type { Policy } from '../../shared/fleet/policy.ts';
 import { type BackoffPolicy, dueAtMs, inQueueOrder, mayHelp } from '../../shared/scheduling/queue.rule.ts';
-import { isWanted, type QueueStore, queueStore, type WaitingRow } from '../../shared/scheduling/queue-store.ts';
+import { type QueueStore, queueStore, type WaitingRow } from '../../shared/scheduling/queue-store.ts';
 import { isPending, type SchedulablePod } from '../../shared/scheduling/world.rule.ts';
 import { workUntil } from '../../shared/ticks/bounded-work.ts';
 import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';
+import { isWanted } from '../../shared/ticks/due-rows.ts';
 import { type SkippedTick, type Tick, TickFault } from '../../shared/ticks/tick.ts';
 import { cycleOptions, type DuePod, type PassContext, type PassCounts, tryPods } from './attempts.ts';
 import { ClusterCopy } from './cluster-copy.ts';

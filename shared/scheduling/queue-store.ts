@@ -17,6 +17,7 @@ import { defined } from '../defined.ts';
 import { all, any, is, lacks } from '../store/attributes.ts';
 import { controlPages } from '../store/control-pages.ts';
 import type { Item, ItemKey, ItemStore, UpdateWrite } from '../store/item-store.ts';
+import { peekTurn, type Turn, turnOf } from '../ticks/due-rows.ts';
 import type { PluginName } from './filter.rule.ts';
 import type { WaitingPod } from './queue.rule.ts';
 
@@ -24,15 +25,8 @@ const PARTITION = 'scheduler';
 const POD_PREFIX = 'pod#';
 
 const keyOf = (sk: string): ItemKey => ({ table: 'control', pk: PARTITION, sk });
-const TURN = keyOf('turn');
+export const TURN = keyOf('turn');
 const ORDER = keyOf('order');
-
-export interface Turn {
-  readonly wanted: number;
-  readonly done: number;
-  readonly busyUntilMs: number;
-  readonly dueAtMs: number | undefined;
-}
 
 export interface WaitingRow extends WaitingPod {
   /** `namespace/name`. */
@@ -45,10 +39,6 @@ export interface WaitingRow extends WaitingPod {
   readonly process: string;
   readonly changesSeen: number;
 }
-
-/** Whether a pass is requested, or the time of a waiting pod has come. */
-export const isWanted = ({ wanted, done, dueAtMs }: Turn, nowMs: number): boolean =>
-  wanted > done || (dueAtMs !== undefined && dueAtMs <= nowMs);
 
 export interface QueueStore {
   /** Requests a pass: one write unit. Returns the turn with the request. */
@@ -90,7 +80,7 @@ export const queueStore = (items: ItemStore): QueueStore => ({
     return turnOf(outcome.kind === 'written' ? outcome.item : undefined);
   },
 
-  peek: async () => turnOf(await items.get(TURN, { consistent: false })),
+  peek: () => peekTurn(items, TURN),
 
   async begin({ id, nowMs, untilMs }) {
     const outcome = await items.write(
@@ -158,11 +148,6 @@ export const queueStore = (items: ItemStore): QueueStore => ({
 
   orderVersion: async () => orderVersionOf(await items.get(ORDER, { consistent: true })),
 });
-
-function turnOf(item: Item | undefined): Turn {
-  const row = (item ?? {}) as { readonly [name in 'wanted' | 'done' | 'busyUntil' | 'due']?: number };
-  return { wanted: row.wanted ?? 0, done: row.done ?? 0, busyUntilMs: row.busyUntil ?? 0, dueAtMs: row.due };
-}
 
 const rowOf = (item: Item): WaitingRow => ({
   key: (item['sk'] as string).slice(POD_PREFIX.length),

@@ -29,8 +29,10 @@ import { all, any, is, lacks } from '../store/attributes.ts';
 import type { Item, ItemKey, ItemStore } from '../store/item-store.ts';
 import { StoreFault } from '../store/item-store.ts';
 import { ALONE, objectSortKey, RETRY_PREFIX } from '../store/layout.ts';
+import type { DueRows } from './due-rows.ts';
 
 const PARTITION = 'parked';
+export const RETRIES_DUE: DueRows = { pk: PARTITION, time: { attribute: 'due' } };
 const WORK_PREFIX = 'w-';
 /** Pages of one read, of 1 MB: about 8,000 rows. Rows behind them are read when earlier ones are deleted. */
 const PAGES_MAX = 4;
@@ -67,7 +69,7 @@ export interface ParkedStore {
   /** Adds works of this object, due at once if it has no row. @throws StoreFault */
   park(object: ParkedObject, works: readonly string[], nowMs: number): Promise<void>;
   /**
-   * The rows, eventually consistent: half a read unit while there are none. Their least `dueMs` is the next due time.
+   * The rows, eventually consistent: half a read unit while there are none.
    */
   list(): Promise<readonly ParkedRow[]>;
   /** Strongly consistent. */

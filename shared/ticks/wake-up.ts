@@ -11,7 +11,7 @@ export async function wake(
   names: readonly string[],
   slotStartMs: number,
 ): Promise<void> {
-  if (waker === undefined || names.length === 0) return;
+  if (waker === undefined) return;
   const failed = await waker.wake(names, slotStartMs);
   if (failed.length > 0) log.warn('functions could not be woken: the next tick or sweep does their work', { failed });
 }

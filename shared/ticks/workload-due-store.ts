@@ -9,9 +9,10 @@
 import { defined } from '../defined.ts';
 import type { ObjectRef } from '../kinds/types.ts';
 import type { ItemKey, ItemStore } from '../store/item-store.ts';
+import { DUE_DIGITS, type DueRows, dueText } from './due-rows.ts';
 
-const PARTITION = 'workloads-due';
-const DUE_DIGITS = 14;
+export const WORKLOADS_DUE: DueRows = { pk: 'workloads-due', time: 'sortKey' };
+const PARTITION = WORKLOADS_DUE.pk;
 const DUE_READ_MAX = 200;
 /** Behind all times. */
 const NEXT_SWEEP = 'next-sweep';
@@ -60,7 +61,7 @@ const toSecond = (atMs: number): number => Math.ceil(atMs / 1_000) * 1_000;
 const itemKey = ({ atMs, key }: DueRow): ItemKey => ({
   table: 'control',
   pk: PARTITION,
-  sk: `${String(toSecond(atMs)).padStart(DUE_DIGITS, '0')}#${textOf(key)}`,
+  sk: `${dueText(toSecond(atMs))}#${textOf(key)}`,
 });
 
 type Items = Pick<ItemStore, 'query' | 'write'>;
@@ -103,21 +104,10 @@ export async function nextSweep(items: Items): Promise<NextSweep> {
 export async function earliestRows(
   items: Items,
 ): Promise<{ readonly rows: readonly DueRow[]; readonly isCut: boolean }> {
-  const rows = await readRows(items, { consistent: true, limit: DUE_READ_MAX });
-  return { rows, isCut: rows.length >= DUE_READ_MAX };
-}
-
-/** When the earliest row is due; undefined for none. Eventually consistent: for a look that is soon repeated. */
-export const earliestDueMs = async (items: Items): Promise<number | undefined> =>
-  (await readRows(items, { consistent: false, limit: 1 }))[0]?.atMs;
-
-async function readRows(
-  items: Items,
-  how: { readonly consistent: boolean; readonly limit: number },
-): Promise<readonly DueRow[]> {
-  const page = await items.query({ table: 'control', pk: PARTITION, ...how });
-  return page.items
+  const page = await items.query({ table: 'control', pk: PARTITION, consistent: true, limit: DUE_READ_MAX });
+  const rows = page.items
     .map(({ sk }) => String(sk))
     .filter((text) => text !== NEXT_SWEEP)
     .map((text) => ({ atMs: Number(text.slice(0, DUE_DIGITS)), key: keyOfText(text.slice(DUE_DIGITS + 1)) }));
+  return { rows, isCut: rows.length >= DUE_READ_MAX };
 }

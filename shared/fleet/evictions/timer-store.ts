@@ -27,11 +27,11 @@ import {
 } from '../../store/item-store.ts';
 import { ALONE, shardOf } from '../../store/layout.ts';
 import { utf8Bytes } from '../../text.ts';
+import { DUE_DIGITS, type DueRows, dueText, throughDue } from '../../ticks/due-rows.ts';
 import type { EvictionTimer } from './rule.ts';
 
-const DUE_PARTITION = 'evictions-due';
-/** Milliseconds since the epoch until the year 5138. */
-const DUE_DIGITS = 14;
+/** Which nodes have a timer, by its time. */
+export const TIMERS_DUE: DueRows = { pk: 'evictions-due', time: 'sortKey' };
 /** Writes that fit beside those of a node's timers: PARTS_MAX parts, and two of the index. */
 export const TIMERS_ALONG_MAX = 80;
 /** JSON of all timers of one node. Bytes; half of a transaction. */
@@ -67,8 +67,6 @@ export interface EvictionTimerStore {
   read(nodeName: string): Promise<NodeTimers>;
   /** Nodes with a timer due by then, earliest first, DUE_NODES_MAX at most. */
   readDue(nowMs: number): Promise<readonly string[]>;
-  /** Whether a timer is due by then. Eventually consistent: half a read unit. */
-  hasDue(nowMs: number): Promise<boolean>;
   /**
    * Replaces all timers of a node by those that earliestTimers returns, unless they changed since `before` was read.
    * `along` is written with them, TIMERS_ALONG_MAX at most.
@@ -82,10 +80,9 @@ export interface EvictionTimerStore {
 
 const dueKey = (dueMs: number, nodeName: string): ItemKey => ({
   table: 'control',
-  pk: DUE_PARTITION,
+  pk: TIMERS_DUE.pk,
   sk: `${dueText(dueMs)}#${nodeName}`,
 });
-const dueText = (dueMs: number): string => String(Math.max(0, Math.floor(dueMs))).padStart(DUE_DIGITS, '0');
 
 const earliestOf = (timers: readonly EvictionTimer[]): number | undefined =>
   timers.length === 0 ? undefined : Math.min(...timers.map((timer) => timer.atMs));
@@ -163,19 +160,12 @@ export function evictionTimerStore(items: ItemStore): EvictionTimerStore {
     async readDue(nowMs) {
       const page = await items.query({
         table: 'control',
-        pk: DUE_PARTITION,
+        pk: TIMERS_DUE.pk,
         consistent: true,
-        // Sorts after every node of this millisecond: names cannot contain this character.
-        through: `${dueText(nowMs)}#~`,
+        through: throughDue(nowMs),
         limit: DUE_NODES_MAX,
       });
       return page.items.map((item) => (item['sk'] as string).slice(DUE_DIGITS + 1));
-    },
-
-    async hasDue(nowMs) {
-      const through = `${dueText(nowMs)}#~`;
-      const page = await items.query({ table: 'control', pk: DUE_PARTITION, consistent: false, through, limit: 1 });
-      return page.items.length > 0;
     },
 
     async replace(before, wanted, along = []) {

@@ -38,10 +38,13 @@ import type {
   UpdateWrite,
 } from '../../store/item-store.ts';
 import { ALONE } from '../../store/layout.ts';
+import type { DueRows } from '../../ticks/due-rows.ts';
 import type { AskedSeconds } from './poll-plan.rule.ts';
 import { type CloudSeen, NOTHING_SEEN, type WatchedNode } from './watch-list.rule.ts';
 
 const PARTITION = 'cloud';
+/** A node on the list is work for every tick. */
+export const WATCHED_DUE: DueRows = { pk: PARTITION, time: 'none' };
 
 const OUT_OF_SERVICE = word<'ours' | 'others'>('outOfService');
 
@@ -72,8 +75,6 @@ export type WatchRow = WatchedNode & RowValues<typeof ROW> & { readonly seen: Cl
 export interface CloudStore {
   /** All rows. Eventually consistent: every write carries its own condition. */
   read(): Promise<readonly WatchRow[]>;
-  /** Whether the list has no row. Eventually consistent: half a read unit. */
-  isEmpty(): Promise<boolean>;
   /** One row, strongly consistent. */
   get(nodeName: string): Promise<WatchRow | undefined>;
   /** When EC2 was last asked. Eventually consistent. */
@@ -118,11 +119,6 @@ export function cloudStore(items: ItemStore): CloudStore {
         rows.push(...page.map(rowOf));
       }
       return rows;
-    },
-
-    async isEmpty() {
-      const page = await items.query({ table: 'control', pk: PARTITION, consistent: false, limit: 1 });
-      return page.items.length === 0;
     },
 
     async get(nodeName) {

@@ -1,7 +1,7 @@
 /**
- * Starts the due retries of works that object-stream parked (object-stream/parked-works.ts). This tick does it because
- * it runs in every period; it neither knows nor does the works. A row that is retried for two hours without a result is
- * given up.
+ * Starts the due retries of works that object-stream parked (functions/object-stream/parked-works.ts). evictor does it,
+ * because node-monitor wakes it while one is due; it neither knows nor does the works. A row that is retried for two
+ * hours without a result is given up.
  *
  * A retry is started first, and counted afterwards. A tick that is killed in between starts it again in the next
  * period, which is safe. Two concurrent ticks start it twice and count it once.
@@ -9,11 +9,11 @@
  * Cost without parked rows: half a read unit per tick.
  */
 
-import { type WorkBudget, workThrough } from '../../ticks/bounded-work.ts';
-import type { WorkDependencies } from '../../ticks/dependencies.ts';
-import { type ParkedRow, parkedStore } from '../../ticks/parked-store.ts';
-import { isRowGivenUp, retryDelayMs } from '../../ticks/parking.rule.ts';
-import { reportGivenUp } from '../../ticks/report-given-up.ts';
+import { type WorkBudget, workThrough } from '../../shared/ticks/bounded-work.ts';
+import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';
+import { type ParkedRow, parkedStore } from '../../shared/ticks/parked-store.ts';
+import { isRowGivenUp, retryDelayMs } from '../../shared/ticks/parking.rule.ts';
+import { reportGivenUp } from '../../shared/ticks/report-given-up.ts';
 
 /** Retries per tick: a bound on what a tick writes. The rows that have been due longest come first. */
 const RETRIES_PER_TICK_MAX = 400;
