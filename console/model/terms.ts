@@ -14,7 +14,7 @@ export const TERMS = {
   'grace period': 'A node that sends no heartbeat for this long is marked Unknown.',
   'eviction queue': 'Nodes that wait until the limiter of their zone grants the NoExecute taint.',
   profile:
-    'Interval of the heartbeats and grace period of some nodes, from the policy. Without one, `default` applies.',
+    'Interval of the heartbeats and grace period of some nodes, from the policy. Without one, the profile default applies.',
   FullDisruption: 'No node of the zone is Ready.',
   PartialDisruption: 'More than half of the nodes of the zone are not Ready.',
 } as const;

@@ -9,6 +9,7 @@ import {
   lastTroubleMs,
   momentsOf,
   nodeRow,
+  shortZoneNames,
   statesAt,
   type TimelineRow,
   zoneRow,
@@ -159,4 +160,8 @@ describe('the axis', () => {
       '10-25T23:00',
     ]);
   });
+});
+
+it('names zones by their last part, unless two have the same', () => {
+  expect([...shortZoneNames(['eu/a', 'eu/b', 'us/b', '']).values()]).toEqual(['a', 'eu/b', 'us/b', '']);
 });

@@ -74,6 +74,7 @@ export function zoneRow(
   records: readonly DecisionRecord[],
   current: string | undefined,
   span: TimelineSpan,
+  label = zone,
 ): TimelineRow {
   const changes = inOrder(records)
     .filter(({ about, act }) => act === 'ZoneStateSet' && about.kind === 'Zone' && about.name === zone)
@@ -85,10 +86,18 @@ export function zoneRow(
     changes.length > 0 || current === undefined ? undefined : { level: ZONE_LEVELS[current] ?? 'none', text: current };
   return {
     key: `zone ${zone}`,
-    label: zone === '' ? 'without a zone' : zone,
+    label: zone === '' ? 'without a zone' : label,
     bands: bandsOf(changes, before, span),
     marks: [],
   };
+}
+
+/** Zones by their last part, where that names one of them alone: all zones of a region begin with it. */
+export function shortZoneNames(zones: readonly string[]): ReadonlyMap<string, string> {
+  const lastPart = (zone: string): string => zone.slice(zone.lastIndexOf('/') + 1);
+  const counts = new Map<string, number>();
+  for (const zone of zones) counts.set(lastPart(zone), (counts.get(lastPart(zone)) ?? 0) + 1);
+  return new Map(zones.map((zone) => [zone, counts.get(lastPart(zone)) === 1 ? lastPart(zone) : zone]));
 }
 
 /** A row that is in its good state until one of two acts says otherwise. */

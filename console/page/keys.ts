@@ -61,7 +61,12 @@ export function KeysHelp({ close }: { readonly close: () => void }): JSX.Element
   return h(
     'dialog',
     { ref: dialog, class: 'help', 'aria-labelledby': 'help-title', onClose: close },
-    h('h3', { id: 'help-title' }, 'Keys'),
+    h(
+      'div',
+      { class: 'section-head' },
+      h('h3', { id: 'help-title' }, 'Keys'),
+      h('button', { type: 'button', onClick: () => dialog.current?.close() }, 'Close'),
+    ),
     h(Table, {
       caption: 'Keys',
       columns: ['Key', 'What it does'],
@@ -70,6 +75,5 @@ export function KeysHelp({ close }: { readonly close: () => void }): JSX.Element
     }),
     h('h3', null, 'Words'),
     h(Table, { caption: 'Words', columns: ['Word', 'What it means'], rows: Object.entries(TERMS), empty: '' }),
-    h('div', { class: 'actions' }, h('button', { type: 'button', onClick: () => dialog.current?.close() }, 'Close')),
   );
 }

@@ -193,7 +193,7 @@ function Summary({ facts, node }: { readonly facts: NodeFacts; readonly node: Ku
     h(Fact, { name: 'Lease renewed' }, renewedMs === undefined ? 'no Lease' : [h(Age, { sinceMs: renewedMs }), ' ago']),
     h(Fact, { name: h(Explained, { term: 'profile', text: 'Profile' }) }, cellOf(node).profile ?? DEFAULT_PROFILE),
     h(Fact, { name: 'Registered' }, createdMs === undefined ? '' : [h(Age, { sinceMs: createdMs }), ' ago']),
-    h(Fact, { name: 'Addresses' }, addresses.map(({ address }) => address).join(', ')),
+    h(Fact, { name: 'Addresses' }, addresses.map(({ address }) => address).join(', ') || 'none'),
     h(
       Fact,
       { name: 'EC2' },

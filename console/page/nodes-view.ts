@@ -127,7 +127,7 @@ function cellsOf(
     ),
     h(
       'span',
-      { class: status === 'Ready' ? '' : 'worse', title: flags.join(', ') },
+      { class: status === 'Ready' ? '' : 'worse', title: [status, ...flags].join(', ') },
       status,
       flags.length === 0 ? '' : ` (${flags.join(', ')})`,
     ),

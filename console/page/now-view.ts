@@ -229,7 +229,9 @@ function GateLine({ view: { status, metrics, nodes }, areAllReady }: GateLinePro
   const accepted = sampleValue(metrics, 'nodekeeper_probes', { result: 'accepted' });
   const failed = sampleValue(metrics, 'nodekeeper_probes', { result: 'failed' });
   const arrive =
-    accepted === undefined || failed === undefined ? [] : [` arrive (${accepted} of ${accepted + failed}).`];
+    accepted === undefined || failed === undefined || accepted + failed === 0
+      ? []
+      : [` arrive (${accepted} of ${accepted + failed}).`];
   return h(
     'p',
     { class: 'gate-line' },

@@ -47,7 +47,7 @@ export function PodView({ namespace, name }: PodProps): JSX.Element {
           h(Fact, { name: 'Node' }, row.node === '' ? 'none' : nodeLink(row.node)),
           h(Fact, { name: 'Age' }, h(Age, { sinceMs: row.createdAtMs })),
           h(Fact, { name: 'Owner' }, row.owner || 'none'),
-          h(Fact, { name: 'Address' }, pod.status?.podIP ?? ''),
+          h(Fact, { name: 'Address' }, pod.status?.podIP ?? 'none'),
           row.whyPending === '' ? null : h(Fact, { name: 'Why pending' }, row.whyPending),
         ),
     h(Why, { subject: `pod/${namespace}/${name}`, title: 'Why is it in this state?', changes: row?.status ?? '' }),

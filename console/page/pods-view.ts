@@ -98,7 +98,7 @@ const podLink = (pod: Pick<PodRow, 'namespace' | 'name'>): JSX.Element =>
 
 const cellsOf = (pod: PodRow) => [
   podLink(pod),
-  h('span', { class: isPodTrouble(pod) ? 'worse' : '' }, pod.status),
+  h('span', { class: isPodTrouble(pod) ? 'worse' : '', title: pod.status }, pod.status),
   pod.ready,
   String(pod.restarts),
   pod.node === '' ? '' : nodeLink(pod.node),

@@ -13,6 +13,7 @@ import {
   gateRow,
   momentsOf,
   nodeRow,
+  shortZoneNames,
   statesAt,
   type TimelineRow,
   type TimelineSpan,
@@ -64,6 +65,7 @@ export function TimelineView({ view, zones, records, nowMs }: TimelineProps): JS
   const ofNodes = usePoll(`nodes of ${open ?? ''}`, NODE_DECISIONS_MS, () => readOfNodes(cells));
   const scaled = usePoll('scaled', EVENTS_MS, readScaled);
   const { status } = view;
+  const labels = shortZoneNames(zones.map(({ zone }) => zone));
   const rows = [
     gateRow(records, { isBad: status?.gate?.state === 'Closed', sinceMs: parseTimeMs(status?.gate?.since) }, span),
     disruptionRow(records, { isBad: status?.totalDisruption === true, sinceMs: undefined }, span),
@@ -71,7 +73,7 @@ export function TimelineView({ view, zones, records, nowMs }: TimelineProps): JS
     ...zones
       .slice(0, ZONE_ROWS_MAX)
       .flatMap(({ zone, state }) => [
-        zoneRow(zone, records, state, span),
+        zoneRow(zone, records, state, span, labels.get(zone)),
         ...(zone === open ? cells.map((cell) => nodeRow(cell.name, ofNodes.value ?? [], stateOf(cell), span)) : []),
       ]),
   ];
@@ -201,7 +203,7 @@ function Row({ row, at, open, setOpen }: RowProps): JSX.Element {
     { class: `row ${row.key.split(' ')[0]}` },
     h(
       'div',
-      { class: 'row-label', title: labelTitle(row.label) },
+      { class: 'row-label', title: labelTitle(zone || row.label) },
       zone === undefined
         ? row.key.startsWith('node ')
           ? nodeLink(row.label)

@@ -10,7 +10,7 @@ import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import { type SilenceHour, silenceBucketOf } from '../../shared/fleet/silences/silence-hour.ts';
 import { silenceHourWrite } from '../../shared/fleet/silences/silence-store.ts';
 import { fleetStore } from '../../shared/fleet/zones/fleet-store.ts';
-import { NO_DISRUPTION } from '../../shared/fleet/zones/zone-state.ts';
+import { type DisruptionRecord, NO_DISRUPTION } from '../../shared/fleet/zones/zone-state.ts';
 import { exchange } from '../../shared/host/http-exchange.ts';
 import type { ItemStore } from '../../shared/store/item-store.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
@@ -94,7 +94,11 @@ async function show(running: Console): Promise<OpenedPage> {
 }
 
 /** A finished tick of node-monitor. */
-async function tick(slot: number, reasons: readonly GateReason[] = []): Promise<void> {
+async function tick(
+  slot: number,
+  reasons: readonly GateReason[] = [],
+  disruption: DisruptionRecord = NO_DISRUPTION,
+): Promise<void> {
   const nowMs = Date.now();
   const { state } = await fleetStore(items).read();
   await fleetStore(items).claim({
@@ -103,7 +107,7 @@ async function tick(slot: number, reasons: readonly GateReason[] = []): Promise<
     seenFence: state.fence,
     nowMs,
     gate: { ...UNTRIED_GATE, reasons, sinceMs: nowMs, lastTickAtMs: nowMs },
-    disruption: NO_DISRUPTION,
+    disruption,
     nodes: 2,
     finished: true,
   });
@@ -138,13 +142,43 @@ it('removes the token from the address and shows the zones, with cells that the 
 
 it('shows a zone that fails and recovers, as it happens', async () => {
   await createNodes('a', 3);
+  await tick(1);
   const { page, errors } = await open();
   await seen(page, '3 of 3');
   for (const node of ['edge-a-0', 'edge-a-1', 'edge-a-2']) await setReady(node, 'Unknown');
   await seen(page, '0 of 3');
+  await tick(2);
+  await seen(page, '3 of 3 nodes silent for');
   expect(await flawsOf(page, 'zone-dark')).toEqual([]);
   for (const node of ['edge-a-0', 'edge-a-1', 'edge-a-2']) await setReady(node, 'True');
   await seen(page, '3 of 3');
+  await tick(3);
+  await seen(page, 'All 3 nodes are Ready.');
+  expect(await flawsOf(page, 'zone-returned')).toEqual([]);
+  expect(errors).toEqual([]);
+});
+
+it('shows total disruption, and a rollout', async () => {
+  await createNodes('a', 2);
+  for (const node of ['edge-a-0', 'edge-a-1']) await setReady(node, 'Unknown');
+  await tick(1, [], { ...NO_DISRUPTION, total: true });
+  const labels = { app: 'web' };
+  await send('POST', '/apis/apps/v1/namespaces/default/deployments', {
+    metadata: { name: 'web', namespace: 'default' },
+    spec: {
+      replicas: 3,
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { containers: [{ name: 'c', image: 'i' }] } },
+    },
+  });
+  await send('PATCH', '/apis/apps/v1/namespaces/default/deployments/web/status', {
+    status: { replicas: 3, readyReplicas: 2, updatedReplicas: 1 },
+  });
+  const { page, errors } = await open();
+  await seen(page, 'no zone has a Ready node (2 nodes).');
+  await seen(page, 'No pod is evicted in total disruption.');
+  await seen(page, ': 2 of 3 ready, 1 of 3 updated.');
+  expect(await flawsOf(page, 'total-disruption')).toEqual([]);
   expect(errors).toEqual([]);
 });
 
@@ -651,4 +685,5 @@ it('refuses an address without its token', async () => {
   const running = await openConsole({ port: 0, values: { kubeconfig: api.kubeconfig }, environment: {} });
   const { page } = await show({ ...running, address: new URL('/#token=wrong', running.address).href });
   await seen(page, 'This address is that of another console, or of one that has ended.');
+  expect(await flawsOf(page, 'no-token')).toEqual([]);
 });

@@ -11,9 +11,10 @@ import type { KubeDecision, KubeObject } from '../types.ts';
 import { DECISIONS, nameIfAbout } from './resource.ts';
 
 function aboutCell(object: KubeDecision): string {
-  const { kind = '' } = object.spec?.about ?? {};
+  const { kind = '', namespace } = object.spec?.about ?? {};
   if (kind === 'Fleet') return 'fleet';
-  const name = nameIfAbout(kind)(object);
+  const own = nameIfAbout(kind)(object);
+  const name = namespace === undefined || kind === 'Pod' ? own : `${namespace}/${own}`;
   return kind === 'Zone' && name === '' ? 'nodes without a zone' : `${kind.toLowerCase()}/${name}`;
 }
 
