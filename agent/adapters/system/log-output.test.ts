@@ -30,6 +30,24 @@ it('appends to the file of the previous agent, and keeps one earlier file', () =
   expect(statSync(`${file}.1`).size).toBe(11 * 1024 * 1024);
 });
 
+it('counts what it wrote itself, in bytes, and renames the file above 10 MiB', () => {
+  const file = join(folder, 'agent.log');
+  const sizes = (): readonly number[] =>
+    [file, `${file}.1`].map((path) => (existsSync(path) ? statSync(path).size : 0));
+  const [half, full] = [5 * 1024 * 1024, 10 * 1024 * 1024];
+  const write = logOutput(file);
+  // Two bytes each in UTF-8.
+  write('\u00e4'.repeat(half / 2));
+  write('b'.repeat(half));
+  // Exactly at the limit.
+  write('c');
+  expect(sizes()).toEqual([full + 1, 0]);
+  write('d');
+  expect(sizes()).toEqual([1, full + 1]);
+  write('e');
+  expect(sizes()).toEqual([2, full + 1]);
+});
+
 it('writes to its file while it cannot be renamed', () => {
   const file = join(folder, 'agent.log');
   writeFileSync(file, '');

@@ -1,0 +1,150 @@
+import { describe, expect, it } from 'vitest';
+import type { KubeNode } from '../../shared/kinds/types.ts';
+import { initialNode, type RegistrationSettings, reconcileNode } from './node-registration.ts';
+
+const ATTACH = 'volumes.kubernetes.io/controller-managed-attach-detach';
+const settings: RegistrationSettings = {
+  nodeName: 'n1',
+  nodeLabels: { site: 'north' },
+  providerId: '',
+  registerSchedulable: true,
+  registerWithTaints: [],
+  cloudProvider: '',
+  enableControllerAttachDetach: false,
+};
+const machine = { hostname: 'h1', operatingSystem: 'linux', architecture: 'amd64' };
+
+describe('a new Node', () => {
+  it('has the labels of the machine, then those of the configuration', () => {
+    const others = { 'node.kubernetes.io/instance-type': 't', site: 'machine' };
+    expect(initialNode(settings, { ...machine, others })).toEqual({
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: {
+        name: 'n1',
+        labels: {
+          'kubernetes.io/hostname': 'h1',
+          'kubernetes.io/os': 'linux',
+          'kubernetes.io/arch': 'amd64',
+          'beta.kubernetes.io/os': 'linux',
+          'beta.kubernetes.io/arch': 'amd64',
+          'node.kubernetes.io/instance-type': 't',
+          site: 'north',
+        },
+      },
+      spec: {},
+      status: {},
+    });
+  });
+
+  it('has what is configured', () => {
+    const taint = { key: 'a', value: 'b', effect: 'NoExecute' } as const;
+    const node = initialNode(
+      { ...settings, providerId: 'p://1', registerWithTaints: [taint], enableControllerAttachDetach: true },
+      machine,
+    );
+    expect([node.metadata.annotations, node.spec]).toEqual([
+      { [ATTACH]: 'true' },
+      { providerID: 'p://1', taints: [taint] },
+    ]);
+  });
+
+  it('has a taint while it is unschedulable, once, and one for the cloud provider', () => {
+    const unschedulable = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' } as const;
+    const cordoned = { ...settings, registerSchedulable: false };
+    expect(initialNode(cordoned, machine).spec).toMatchObject({ unschedulable: true, taints: [unschedulable] });
+    expect(initialNode({ ...cordoned, registerWithTaints: [unschedulable] }, machine).spec?.taints).toEqual([
+      unschedulable,
+    ]);
+    const uninitialized = {
+      key: 'node.cloudprovider.kubernetes.io/uninitialized',
+      value: 'true',
+      effect: 'NoSchedule',
+    };
+    expect(initialNode({ ...settings, cloudProvider: 'external' }, machine).spec?.taints).toEqual([uninitialized]);
+  });
+});
+
+describe('an existing Node', () => {
+  const node = (more: { labels?: object; annotations?: object; status?: object } = {}): KubeNode =>
+    ({
+      kind: 'Node',
+      metadata: {
+        name: 'n1',
+        ...(more.labels && { labels: more.labels }),
+        ...(more.annotations && { annotations: more.annotations }),
+      },
+      spec: { taints: [{ key: 'kept', effect: 'NoSchedule' }] },
+      ...(more.status && { status: more.status }),
+    }) as KubeNode;
+  const corrected = (existing: KubeNode, initial: KubeNode, zeroExtendedResources = false) =>
+    reconcileNode(existing, initial, { zeroExtendedResources });
+
+  it('stays as it is when nothing of the machine changed', () => {
+    const existing = node({ labels: { 'kubernetes.io/os': 'linux', site: 'x' }, annotations: { a: 'b' } });
+    const result = corrected(existing, node({ labels: { 'kubernetes.io/os': 'linux', site: 'north' } }));
+    expect(result).toEqual({ node: existing, changed: false });
+    expect(result.node).toBe(existing);
+    expect(corrected(node(), node()).changed).toBe(false);
+  });
+
+  it('has new labels of the machine, and keeps all others', () => {
+    const existing = node({ labels: { 'kubernetes.io/os': 'windows', 'kubernetes.io/arch': 'arm64', site: 'x' } });
+    const initial = node({
+      labels: { 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': '', 'kubernetes.io/hostname': '', site: 'y' },
+    });
+    const { node: now, changed } = corrected(existing, initial);
+    expect([changed, now.metadata.labels]).toEqual([true, { 'kubernetes.io/os': 'linux', site: 'x' }]);
+    expect([now.spec, now.metadata.annotations, now.status]).toEqual([existing.spec, undefined, undefined]);
+    expect(existing.metadata.labels).toMatchObject({ 'kubernetes.io/os': 'windows' });
+  });
+
+  it.each([
+    [{ a: 'b' }, { [ATTACH]: 'true' }, { a: 'b', [ATTACH]: 'true' }],
+    [{ a: 'b', [ATTACH]: 'true' }, {}, { a: 'b' }],
+    [{ [ATTACH]: 'false' }, { [ATTACH]: 'true', other: 'x' }, { [ATTACH]: 'true' }],
+  ])('has the annotation of attach-detach: %j and %j', (present, wanted, annotations) => {
+    const { node: now, changed } = corrected(node({ annotations: present }), node({ annotations: wanted }));
+    expect([changed, now.metadata.annotations]).toEqual([true, annotations]);
+  });
+
+  describe('its resources', () => {
+    const status = (capacity?: object, allocatable: object | undefined = capacity) => ({
+      status: { phase: 'x', ...(capacity && { capacity }), ...(allocatable && { allocatable }) },
+    });
+    const resourcesOf = (existing: KubeNode, initial: KubeNode, zero = false) => {
+      const { node: now, changed } = corrected(existing, initial, zero);
+      return changed ? [now.status?.capacity, now.status?.allocatable] : 'unchanged';
+    };
+
+    it('are ours when there are none, and otherwise stay', () => {
+      const ours = node(status({ cpu: '4' }, { cpu: '3' }));
+      expect(resourcesOf(node(), ours)).toEqual([{ cpu: '4' }, { cpu: '3' }]);
+      expect(resourcesOf(node(status({ cpu: '1' })), ours)).toBe('unchanged');
+      const half = node({ status: { capacity: { cpu: '1' } } });
+      expect(resourcesOf(half, ours)).toEqual([{ cpu: '1' }, { cpu: '3' }]);
+      expect(corrected(node({ status: { phase: 'x' } }), ours).node.status).toMatchObject({ phase: 'x' });
+    });
+
+    it('have the huge pages of the machine, and no others', () => {
+      const ours = node(status({ 'hugepages-2Mi': '4Mi', 'hugepages-1Gi': '0' }));
+      const gone = node(status({ cpu: '1', 'hugepages-64Ki': '1Mi', 'hugepages-2Mi': '4096Ki', 'hugepages-1Gi': '0' }));
+      const now = { cpu: '1', 'hugepages-2Mi': '4096Ki', 'hugepages-1Gi': '0' };
+      expect(resourcesOf(gone, ours)).toEqual([now, now]);
+      const differing = node(
+        status({ 'hugepages-2Mi': '4Mi', 'hugepages-1Gi': '0' }, { 'hugepages-2Mi': '2Mi', 'hugepages-1Gi': '0' }),
+      );
+      const all = { 'hugepages-2Mi': '4Mi', 'hugepages-1Gi': '0' };
+      expect(resourcesOf(differing, ours)).toEqual([all, all]);
+      expect(resourcesOf(node(status(all)), ours)).toBe('unchanged');
+    });
+
+    it('of plug-ins are zero on a node that was created again', () => {
+      const existing = node(status({ cpu: '1', 'example.com/gpu': '2' }));
+      expect(resourcesOf(existing, node())).toBe('unchanged');
+      const now = { cpu: '1', 'example.com/gpu': '0' };
+      expect(resourcesOf(existing, node(), true)).toEqual([now, now]);
+      expect(resourcesOf(node(status({ cpu: '1' })), node(), true)).toBe('unchanged');
+    });
+  });
+});
