@@ -544,6 +544,15 @@ describe('nodekeeper doctor in local mode', () => {
     expect(aws.calls).toEqual([]);
   });
 
+  it('expects no file of metrics from nodekeeper serve', async () => {
+    const { error, results } = await local();
+    expect(error).toBeUndefined();
+    expect(results['metrics']).toMatchObject({
+      outcome: 'notApplicable',
+      measured: expect.stringContaining('nodekeeper serve has its metrics at /metrics'),
+    });
+  });
+
   it('fails without metrics in the last minutes', async () => {
     writeFileSync(join(folder, 'metrics.jsonl'), `${line(Date.now() - 20 * MINUTE_MS)}\n`);
     expect((await local()).results['metrics']).toMatchObject({ outcome: 'fail' });

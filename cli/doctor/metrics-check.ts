@@ -5,7 +5,7 @@ import { CloudWatchClient, GetMetricDataCommand } from '@aws-sdk/client-cloudwat
 import { TICK_AGE } from '../../shared/functions/tick-metrics.ts';
 import { formatAge } from '../../shared/kubernetes/age.ts';
 import { type AwsAccount, callAws, clientOptions } from './aws.ts';
-import { type Finding, fail, ok, warn } from './check.ts';
+import { type Finding, fail, notApplicable, ok, warn } from './check.ts';
 
 const MINUTE_MS = 60_000;
 /** The metric is written twice per minute. CloudWatch shows it some minutes later. */
@@ -66,7 +66,11 @@ interface MetricLine {
 /** Local mode writes the metric lines of the functions to a file beside its kubeconfig. */
 export function checkLocalMetrics(dataDirectory: string, nowMs: number): Finding {
   const file = join(dataDirectory, 'metrics.jsonl');
-  if (!existsSync(file)) return fail(`${file} does not exist`, 'start local mode with --data, without --ephemeral');
+  if (!existsSync(file)) {
+    return notApplicable(
+      'nodekeeper serve has its metrics at /metrics; the emulation of AWS keeps none with --ephemeral',
+    );
+  }
   let newest: MetricPoint | undefined;
   for (const text of tailOf(file).split('\n')) {
     const point = pointOf(text);

@@ -113,6 +113,17 @@ async function tick(
   });
 }
 
+/** Waits for words while ticks go on: without a tick the gate closes. */
+async function seenWithTicks(page: Page, words: string, disruption?: DisruptionRecord): Promise<void> {
+  let slot = 1;
+  const look = async (): Promise<number> => {
+    slot += 1;
+    await tick(slot, [], disruption);
+    return await page.getByText(words).count();
+  };
+  await expect.poll(look, { ...WAIT, interval: 1_000 }).toBeGreaterThan(0);
+}
+
 const zone = (page: Page, name: string) => page.getByRole('article', { name: `Zone ${name}` });
 const seen = (page: Page, words: string) => page.getByText(words).first().waitFor(WAIT);
 async function visit(page: Page, hash: string): Promise<void> {
@@ -147,13 +158,11 @@ it('shows a zone that fails and recovers, as it happens', async () => {
   await seen(page, '3 of 3');
   for (const node of ['edge-a-0', 'edge-a-1', 'edge-a-2']) await setReady(node, 'Unknown');
   await seen(page, '0 of 3');
-  await tick(2);
-  await seen(page, '3 of 3 nodes silent for');
+  await seenWithTicks(page, '3 of 3 nodes silent for');
   expect(await flawsOf(page, 'zone-dark')).toEqual([]);
   for (const node of ['edge-a-0', 'edge-a-1', 'edge-a-2']) await setReady(node, 'True');
   await seen(page, '3 of 3');
-  await tick(3);
-  await seen(page, 'All 3 nodes are Ready.');
+  await seenWithTicks(page, 'All 3 nodes are Ready.');
   expect(await flawsOf(page, 'zone-returned')).toEqual([]);
   expect(errors).toEqual([]);
 });
@@ -176,7 +185,7 @@ it('shows total disruption, and a rollout', async () => {
   });
   const { page, errors } = await open();
   await seen(page, 'no zone has a Ready node (2 nodes).');
-  await seen(page, 'No pod is evicted in total disruption.');
+  await seenWithTicks(page, 'No pod is evicted in total disruption.', { ...NO_DISRUPTION, total: true });
   await seen(page, ': 2 of 3 ready, 1 of 3 updated.');
   expect(await flawsOf(page, 'total-disruption')).toEqual([]);
   expect(errors).toEqual([]);
