@@ -15,7 +15,6 @@ import type { Policy } from '../../shared/fleet/policy.ts';
 const BEATS_PER_DURATION = 4;
 /** Nodes reported per evaluation. A wrong selector concerns many; some of them are enough to find it. */
 const REPORTED_MAX = 100;
-const EVALUATED_EVERY_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 
 export interface RareBeats {
@@ -23,10 +22,6 @@ export interface RareBeats {
   readonly uid: string;
   readonly message: string;
 }
-
-/** Whether this tick evaluates: the first of an hour. */
-export const evaluatesIntervals = (nowMs: number, periodSeconds: number): boolean =>
-  nowMs % EVALUATED_EVERY_MS < periodSeconds * 1_000;
 
 /** The day of a report: one event per node and day. */
 export const dayOf = (nowMs: number): number => Math.floor(nowMs / DAY_MS);

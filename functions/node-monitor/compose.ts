@@ -10,7 +10,6 @@ import { log } from '../../shared/observability/logger.ts';
 import type { ItemStore } from '../../shared/store/item-store.ts';
 import { monitorDependencies } from './dependencies.ts';
 import { everyProbe, leaseProbe, probeTokens } from './probes.ts';
-import { onTickMessage, type TickMessageKind } from './tick-message.ts';
 import { sqsTickQueue } from './tick-queue.ts';
 
 export function composeNodeMonitor(environment: Environment) {
@@ -34,8 +33,5 @@ export function composeNodeMonitor(environment: Environment) {
     partQueue: sqsPartQueue(queueConnectionFrom(environment, config.partQueueUrl)),
     waker: lambdaWaker(lambdaConnectionFrom(environment), config.wakeFunctions),
   });
-  return {
-    onTickMessage: (message: TickMessageKind, budgetMs: number) => onTickMessage(dependencies, message, budgetMs),
-    queue,
-  };
+  return { dependencies, queue };
 }

@@ -3,7 +3,7 @@ import type { DecisionDraft } from '../../shared/decisions/decision-record.ts';
 import { defined } from '../../shared/defined.ts';
 import { disruptionDraft, gateDraft } from '../../shared/fleet/marks/decisions.ts';
 import { rememberedFaults } from '../../shared/fleet/marks/fault-times.ts';
-import { decideGate, type GateRecord, type Probe } from '../../shared/fleet/marks/gate.ts';
+import { decideGate, type GateRecord, hasOtherReasons, type Probe } from '../../shared/fleet/marks/gate.ts';
 import { decideMonitor, type MonitorOutcome } from '../../shared/fleet/marks/rule.ts';
 import type { NodeHealth } from '../../shared/fleet/nodes/health-row.ts';
 import { DEFAULT_PROFILE, policyOf, profileNames } from '../../shared/fleet/nodes/node-profile.ts';
@@ -69,8 +69,9 @@ function fleetDrafts(
   },
 ): DecisionDraft[] {
   const drafts: DecisionDraft[] = [];
-  const gate = gateDraft(at.before, at.after, { ...at, withheldMarks: outcome.withheldMarks });
-  if (gate !== undefined) drafts.push(gate);
+  if (hasOtherReasons(at.before, at.after)) {
+    drafts.push(gateDraft(at.before, at.after, { ...at, withheldMarks: outcome.withheldMarks }));
+  }
   for (const decision of outcome.decisions) {
     if (decision.kind === 'enterTotalDisruption' || decision.kind === 'leaveTotalDisruption') {
       drafts.push(disruptionDraft(decision, { ...at, zones: outcome.zoneMetrics }));
@@ -87,7 +88,7 @@ export function gateTransition({ gate, before }: Pick<Decided, 'gate' | 'before'
   const { reasons, sinceMs, lastTickAtMs } = before.gate;
   if (gate.sinceMs !== sinceMs) return gate.reasons.length > 0 || reasons.length > 0 ? 'state' : undefined;
   if (sinceMs > 0 && (lastTickAtMs ?? 0) < sinceMs) return 'state';
-  return gate.reasons.join() === reasons.join() ? undefined : 'reasons';
+  return hasOtherReasons(before.gate, gate) ? 'reasons' : undefined;
 }
 
 /** Names and times of the profiles, computed once per tick. A name that the policy no longer has means `default`. */

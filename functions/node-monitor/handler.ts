@@ -7,9 +7,9 @@ import { log, logger } from '../../shared/observability/logger.ts';
 import { meter } from '../../shared/observability/meter.ts';
 import { publishMetrics } from '../../shared/observability/publish-metrics.ts';
 import { composeNodeMonitor } from './compose.ts';
-import { handleTickMessages } from './tick-message.ts';
+import { handleTickMessages, onTickMessage } from './tick-message.ts';
 
-const { onTickMessage, queue } = composeNodeMonitor(process.env);
+const { dependencies, queue } = composeNodeMonitor(process.env);
 
 export const handler = middy<SQSEvent, SQSBatchResponse>()
   .use(injectLambdaContext(logger, { resetKeys: true }))
@@ -20,6 +20,6 @@ export const handler = middy<SQSEvent, SQSBatchResponse>()
       meter,
       clock: systemClock,
       queue,
-      onMessage: (kind) => onTickMessage(kind, context.getRemainingTimeInMillis() - RESERVE_MS),
+      onMessage: (kind) => onTickMessage(dependencies, kind, context.getRemainingTimeInMillis() - RESERVE_MS),
     }),
   );

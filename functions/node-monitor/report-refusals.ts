@@ -6,23 +6,19 @@
 import { type RefusedIdentity, refusalsOf } from '../../shared/access/refusal-store.ts';
 import { refusalDraft } from '../../shared/fleet/marks/decisions.ts';
 import { REFUSED_REQUESTS } from '../../shared/fleet/marks/metrics.ts';
-import { minutesToReport } from '../../shared/fleet/marks/refused-minutes.rule.ts';
 import { UNBOUNDED, workThrough } from '../../shared/ticks/bounded-work.ts';
-import { slotStartMs } from '../../shared/ticks/tick.ts';
 import type { MonitorDependencies } from './dependencies.ts';
 
 const CONCURRENCY_MAX = 16;
 
 export async function reportRefusals(
   dependencies: MonitorDependencies,
-  tick: { readonly slot: number; readonly slotBefore: number | undefined; readonly nowMs: number },
+  minutes: readonly number[],
+  nowMs: number,
 ): Promise<readonly unknown[]> {
-  const startOf = (slot: number): number => slotStartMs(slot, dependencies.policy.nodeMonitorPeriodSeconds);
-  const before = tick.slotBefore === undefined ? undefined : startOf(tick.slotBefore);
-  const minutes = minutesToReport(startOf(tick.slot), before);
   const { faults } = await workThrough(minutes, { concurrencyMax: 1, budget: UNBOUNDED }, async (minuteMs) => {
     const refused = await refusalsOf(dependencies.items, minuteMs);
-    if (refused.length > 0) await report(dependencies, refused, { minuteMs, nowMs: tick.nowMs });
+    if (refused.length > 0) await report(dependencies, refused, { minuteMs, nowMs });
   });
   return faults;
 }

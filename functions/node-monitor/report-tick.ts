@@ -1,5 +1,5 @@
 /** What a tick reports: metrics, silences that have ended, heartbeats that are too rare, transitions of the gate. */
-import { COST_PERIOD_SECONDS, runningDollarsPerDay } from '../../shared/cost/running-cost.ts';
+import { runningDollarsPerDay } from '../../shared/cost/running-cost.ts';
 import type { ClusterEvent } from '../../shared/events/cluster-event.ts';
 import { beatIntervalTooLong, gateClosed, gateOpened } from '../../shared/events/event-text.ts';
 import { publishEvents } from '../../shared/events/publish-events.ts';
@@ -17,9 +17,10 @@ import { UNBOUNDED, workThrough } from '../../shared/ticks/bounded-work.ts';
 import { zoneDimension } from '../../shared/ticks/metrics.ts';
 import { slotStartMs } from '../../shared/ticks/tick.ts';
 import { APPLY_CONCURRENCY_MAX } from './apply-decisions.ts';
-import { dayOf, evaluatesIntervals, rareBeats } from './beat-interval.rule.ts';
+import { dayOf, rareBeats } from './beat-interval.rule.ts';
 import { type Decided, gateTransition, limitsByProfile, type MonitorWorld } from './decide-tick.ts';
 import type { MonitorDependencies } from './dependencies.ts';
+import { reportsCost } from './report-times.rule.ts';
 import type { ObservedTick } from './silence-watch.ts';
 
 /** A flag that ended is emitted as 0 for this long: its alarm evaluates up to four minutes. */
@@ -37,9 +38,7 @@ export async function reportRareBeats(
   { nodes }: Pick<MonitorWorld, 'nodes'>,
   nowMs: number,
 ): Promise<readonly unknown[]> {
-  const { policy } = dependencies;
-  if (!evaluatesIntervals(nowMs, policy.nodeMonitorPeriodSeconds)) return [];
-  const events = rareBeats(nodes, policy).map(({ nodeName: name, uid, message }) => ({
+  const events = rareBeats(nodes, dependencies.policy).map(({ nodeName: name, uid, message }) => ({
     ...beatIntervalTooLong(message),
     about: { kind: 'Node', namespace: '', name, uid } as const,
     once: dayOf(nowMs),
@@ -128,14 +127,6 @@ export function measure(
   emitFlag(metric.GATE_HOLDING, gate.reasons.length > 0, gate.sinceMs);
   emitFlag(metric.TOTAL_DISRUPTION, disruption.total, disruption.sinceMs);
 }
-
-/** Every tick in these first minutes of an interval reports the cost, in case one is lost. All are in one hour. */
-const COST_MINUTES = 5;
-const MINUTE_MS = 60_000;
-
-/** Whether the tick of the slot with this start reports the cost. */
-export const reportsCost = (slotStartMs: number): boolean =>
-  slotStartMs % MINUTE_MS === 0 && slotStartMs % (COST_PERIOD_SECONDS * 1_000) < COST_MINUTES * MINUTE_MS;
 
 /** From the units that this tick consumed to read, decide and claim. A quiet tick does nothing after that. */
 export function measureCost(

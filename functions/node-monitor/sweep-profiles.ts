@@ -13,27 +13,19 @@ import type { ProfileSweep } from '../../shared/fleet/zones/fleet-store.ts';
 import type { KubeNode } from '../../shared/kinds/types.ts';
 import { inParts, type WorkBudget, workThrough } from '../../shared/ticks/bounded-work.ts';
 import type { MonitorDependencies } from './dependencies.ts';
-import { profileSweepPart } from './profile-sweep.rule.ts';
+import type { SweepPart } from './profile-sweep.rule.ts';
 
 /** Nodes per read: the limit of BatchGetItem. */
 const NODES_PER_READ_MAX = 100;
 const WRITE_CONCURRENCY_MAX = 16;
 
-interface SweepTick {
-  readonly nowMs: number;
-  readonly nodeNames: () => readonly string[];
-  readonly budget: WorkBudget;
-}
-
 /** Returns the faults of single Nodes: they are tried again in another round. */
 export async function sweepProfiles(
   dependencies: MonitorDependencies,
-  stored: ProfileSweep | undefined,
-  { nowMs, nodeNames, budget }: SweepTick,
+  { stored, part }: { readonly stored: ProfileSweep | undefined; readonly part: SweepPart },
+  { nowMs, budget }: { readonly nowMs: number; readonly budget: WorkBudget },
 ): Promise<readonly unknown[]> {
   const { objects, fleet, policy, log } = dependencies;
-  const part = profileSweepPart(stored, { nowMs, policy, nodeNames });
-  if (part === undefined) return [];
   const faults: unknown[] = [];
   let evaluated = 0;
   let changed = 0;

@@ -43,8 +43,10 @@ import { sendNextTick } from './chain.ts';
 import { type Decided, decideTick, gateTransition, isQuiet, type MonitorWorld } from './decide-tick.ts';
 import type { MonitorDependencies } from './dependencies.ts';
 import { type WakeUpTick, wakeFunctionsWithWork } from './due-work.ts';
+import { profileSweepPart } from './profile-sweep.rule.ts';
 import { reportRefusals } from './report-refusals.ts';
 import { measure, measureCost, recordSilences, reportGate, reportRareBeats } from './report-tick.ts';
+import { evaluatesIntervals, minutesToReport } from './report-times.rule.ts';
 import { sweepProfiles } from './sweep-profiles.ts';
 import { clusterEvents, zoneTransitions } from './zone-events.rule.ts';
 
@@ -87,15 +89,12 @@ export const runNodeMonitor = (dependencies: MonitorDependencies, tick: Tick): P
     async work(claimed: ClaimedWorld, running) {
       const broken = await sendNextTick(dependencies, tick.slot);
       if (broken !== undefined) running.faults.push(broken);
-      const waking = wakeFunctionsWithWork(dependencies, wakeUpTick(dependencies, claimed, running));
+      const times = wakeUpTick(dependencies, claimed, running);
+      const waking = wakeFunctionsWithWork(dependencies, times);
       try {
         const report = await applyTick(dependencies, claimed, running);
         running.faults.push(...(await evaluateProfiles(dependencies, claimed, running)));
-        running.faults.push(...(await reportRareBeats(dependencies, claimed, running.nowMs)));
-        const slotBefore = claimed.records.state.slot;
-        running.faults.push(
-          ...(await reportRefusals(dependencies, { slot: tick.slot, slotBefore, nowMs: running.nowMs })),
-        );
+        running.faults.push(...(await reportSeldom(dependencies, claimed, times)));
         return report;
       } finally {
         await wakeEvictor(dependencies, claimed, { woken: await waking, slot: tick.slot });
@@ -157,17 +156,32 @@ async function claimDecided(
   }
 }
 
-/** Last in the tick, in the time that is left. */
-const evaluateProfiles = (
+/** After the decisions, in the time that is left. */
+async function evaluateProfiles(
   dependencies: MonitorDependencies,
-  { records, nodes }: ClaimedWorld,
+  { records: { profileSweep: stored }, nodes }: ClaimedWorld,
   { nowMs, budget }: RunningTick,
-): Promise<readonly unknown[]> =>
-  sweepProfiles(dependencies, records.profileSweep, {
-    nowMs,
-    nodeNames: () => nodes.map(({ nodeName }) => nodeName),
-    budget: budget(),
-  }).catch((fault: unknown) => [fault]);
+): Promise<readonly unknown[]> {
+  const nodeNames = () => nodes.map(({ nodeName }) => nodeName);
+  const part = profileSweepPart(stored, { nowMs, policy: dependencies.policy, nodeNames });
+  if (part === undefined) return [];
+  return sweepProfiles(dependencies, { stored, part }, { nowMs, budget: budget() }).catch((fault: unknown) => [fault]);
+}
+
+/** What only some ticks report. */
+async function reportSeldom(
+  dependencies: MonitorDependencies,
+  claimed: ClaimedWorld,
+  { nowMs, slotStartMs: startMs, slotBeforeStartMs }: WakeUpTick,
+): Promise<readonly unknown[]> {
+  const faults: unknown[] = [];
+  if (evaluatesIntervals(nowMs, dependencies.policy.nodeMonitorPeriodSeconds)) {
+    faults.push(...(await reportRareBeats(dependencies, claimed, nowMs)));
+  }
+  const minutes = minutesToReport(startMs, slotBeforeStartMs);
+  if (minutes.length > 0) faults.push(...(await reportRefusals(dependencies, minutes, nowMs)));
+  return faults;
+}
 
 const EVICTOR = 'evictor';
 

@@ -7,27 +7,12 @@ import { systemClock, systemRandom } from '../clock.ts';
 import type { EvictorConfig } from '../config/environment.ts';
 import { log } from '../observability/logger.ts';
 import { meter } from '../observability/meter.ts';
-import type { ConsumedUnits } from '../store/item-store.ts';
 import { type WorkDependencies, workDependencies } from '../ticks/dependencies.ts';
 import { clientOptionsFrom, dynamoDbClient } from './dynamodb-client.ts';
+import { unitCounter } from './dynamodb-request.ts';
 import { dynamoDbItemStore } from './dynamodb-store.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
-
-/** Counts the units of an event. A process handles one event at a time. */
-function unitCounter() {
-  let consumed = { readUnits: 0, writeUnits: 0 };
-  return {
-    onConsumed({ readUnits, writeUnits }: ConsumedUnits): void {
-      consumed = { readUnits: consumed.readUnits + readUnits, writeUnits: consumed.writeUnits + writeUnits };
-    },
-    takeUnits() {
-      const units = consumed;
-      consumed = { readUnits: 0, writeUnits: 0 };
-      return units;
-    },
-  };
-}
 
 export interface MeteredDependencies extends WorkDependencies {
   /** Returns and resets the capacity units that the tables reported as consumed. */

@@ -143,6 +143,21 @@ export function reportRefused(
   options.onConsumed({ table, operation, readUnits: 0, writeUnits });
 }
 
+/** Counts the units of an event. A process handles one event at a time. */
+export function unitCounter() {
+  let consumed = { readUnits: 0, writeUnits: 0 };
+  return {
+    onConsumed({ readUnits, writeUnits }: ConsumedUnits): void {
+      consumed = { readUnits: consumed.readUnits + readUnits, writeUnits: consumed.writeUnits + writeUnits };
+    },
+    takeUnits() {
+      const units = consumed;
+      consumed = { readUnits: 0, writeUnits: 0 };
+      return units;
+    },
+  };
+}
+
 // Errors are classified by name and code, never by the text of a message. The SDK has already made `maxAttempts`
 // attempts after throttling and connection errors when an error arrives here.
 const THROTTLED = new Set([

@@ -31,7 +31,6 @@ import {
   zoneStateOf,
 } from '../zones/zone-state.ts';
 import { decideGate, type GateRecord, type Probe, UNTRIED_GATE } from './gate.ts';
-import { refusalVerdict } from './refused-minutes.rule.ts';
 import { decideMonitor, type MonitorDecision } from './rule.ts';
 
 /** What the store of refusals returns. */
@@ -152,7 +151,7 @@ export function flappingDraft(
   };
 }
 
-/** Returns undefined while the gate does not change. */
+/** For a gate that is closed for other reasons than before, or open again. */
 export function gateDraft(
   before: GateRecord,
   after: GateRecord,
@@ -162,8 +161,7 @@ export function gateDraft(
     readonly policy: Policy;
     readonly withheldMarks: number;
   },
-): NodeMonitorDraft | undefined {
-  if (before.reasons.join() === after.reasons.join()) return undefined;
+): NodeMonitorDraft {
   const { reasons, sinceMs, freshSinceMs } = after;
   const isClosed = reasons.length > 0;
   const withheld = at.withheldMarks === 0 ? '' : `; silent nodes not marked: ${at.withheldMarks}`;
@@ -274,6 +272,16 @@ export function zoneDraft(
 }
 
 const NODE_USER = 'system:node:';
+
+interface RefusalVerdict {
+  readonly kind: 'recorded';
+  /** Requests per minute. */
+  readonly refused: number;
+}
+
+/** Every identity that was refused is recorded. */
+const refusalVerdict = (count: number): RefusalVerdict | undefined =>
+  count > 0 ? { kind: 'recorded', refused: count } : undefined;
 
 /** Requests of an identity were refused in a minute, because it is over its limit. */
 export function refusalDraft(

@@ -78,6 +78,10 @@ export interface GateRecord extends ProfileGate {
   readonly profiles?: Readonly<Record<string, ProfileGate>> | undefined;
 }
 
+/** Whether the gate is closed for other reasons than before, or open again. */
+export const hasOtherReasons = (before: Pick<GateRecord, 'reasons'>, after: Pick<GateRecord, 'reasons'>): boolean =>
+  before.reasons.join() !== after.reasons.join();
+
 export const UNTRIED_GATE: GateRecord = Object.freeze({
   lastTickAtMs: undefined,
   reasons: Object.freeze([]),
