@@ -5,7 +5,5 @@ export default defineConfig({
   test: {
     include: JSON.parse(process.env['MUTANTS_TESTS'] ?? '[]') as string[],
     testTimeout: 30_000,
-    // As in the suite: most of the time of a run with few mutants is for imports.
-    isolate: false,
   },
 });
