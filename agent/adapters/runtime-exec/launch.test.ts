@@ -1,0 +1,145 @@
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Launch, launch } from './launch.ts';
+
+let folder: string;
+const children: ChildProcess[] = [];
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'nodekeeper-launch-'));
+});
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+  rmSync(folder, { recursive: true });
+});
+
+function start(script: string, more: Partial<Launch> = {}): ChildProcess {
+  const child = launch({
+    file: 'sh',
+    args: ['-c', script],
+    env: { PATH: process.env['PATH'] ?? '' },
+    options: { cwd: folder },
+    input: 'ignore',
+    output: 'pipe',
+    enter: undefined,
+    dataBytesMax: undefined,
+    oomScoreAdjust: 900,
+    ...more,
+  });
+  children.push(child);
+  return child;
+}
+async function outcome(child: ChildProcess) {
+  const [output, error, [code]] = await Promise.all([
+    child.stdout === null ? '' : text(child.stdout),
+    child.stderr === null ? '' : text(child.stderr),
+    once(child, 'exit'),
+  ]);
+  return { output, error, code };
+}
+const limited = { dataBytesMax: 512 * 2 ** 20 };
+
+describe.each([
+  ['directly', {}],
+  ['behind a gate', limited],
+])('a program started %s', (_how, more) => {
+  it('has its arguments, environment, directory and output', async () => {
+    const env = { PATH: process.env['PATH'] ?? '', COLOR: 'green' };
+    const script = 'echo "$COLOR $1"; pwd; env | grep -c -e NODEKEEPER -e OLDPWD; echo bad >&2; exit 4';
+    const { output, error, code } = await outcome(
+      start('', { ...more, env, args: ['-c', script, 'sh', 'an argument'] }),
+    );
+    expect(output.split('\n')).toEqual(['green an argument', folder, '0', '']);
+    expect([error, code]).toEqual(['bad\n', 4]);
+  });
+
+  it('has its variables, whatever their names, and no others', async () => {
+    const env = { PATH: process.env['PATH'] ?? '', 'odd-name': 'a b', _: 'own', even: '' };
+    const { output } = await outcome(start('', { ...more, file: 'env', args: [], env }));
+    const lines = output.split('\n').filter((line) => !line.startsWith('PATH=') && line !== '');
+    expect(lines.filter((line) => !line.startsWith('_=')).sort()).toEqual(['even=', 'odd-name=a b']);
+  });
+
+  it('has its score', () => {
+    const child = start('read line', { ...more, input: 'pipe' });
+    expect(readFileSync(`/proc/${child.pid}/oom_score_adj`, 'utf8')).toBe('900\n');
+  });
+
+  it('reads its input, and writes its message to descriptor 4', async () => {
+    const file = join(folder, 'message');
+    writeFileSync(file, '');
+    const message = openSync(file, 'w');
+    const child = start('read line; echo "got $line"; echo sent >&4; (echo x >&3) 2>/dev/null || echo closed', {
+      ...more,
+      input: 'pipe',
+      message,
+    });
+    closeSync(message);
+    child.stdin?.end('hello\n');
+    const { output } = await outcome(child);
+    expect(output).toContain('got hello\n');
+    expect(readFileSync(file, 'utf8')).toBe('sent\n');
+  });
+
+  it.each([
+    ['none', 'ENOENT'],
+    ['./none', 'ENOENT'],
+    ['./plain', 'EACCES'],
+  ])('is missing: %s', async (file, code) => {
+    writeFileSync(join(folder, 'plain'), 'text');
+    chmodSync(join(folder, 'plain'), 0o644);
+    const failure = await new Promise<unknown>((resolve) => {
+      try {
+        start('', { ...more, file, args: [] }).once('error', resolve);
+      } catch (cause) {
+        resolve(cause);
+      }
+    });
+    expect(failure).toMatchObject({ code });
+  });
+});
+
+describe('a limit of memory', () => {
+  it('applies to the data of the program', async () => {
+    const { output } = await outcome(start('ulimit -d', { dataBytesMax: 300 * 2 ** 20 }));
+    expect(output).toBe('307200\n');
+  });
+
+  it('has at least one unit', async () => {
+    const { code } = await outcome(start('exit 0', { dataBytesMax: 1 }));
+    // With so little memory the program may not even start.
+    expect(code).not.toBe(125);
+  });
+});
+
+describe('a group', () => {
+  it('is entered before the program runs', async () => {
+    const file = join(folder, 'entered');
+    const entered: number[] = [];
+    const child = start(`cat ${file}; echo $$`, {
+      enter: (pid) => {
+        entered.push(pid);
+        writeFileSync(file, 'entered\n');
+      },
+    });
+    const { output } = await outcome(child);
+    expect(entered).toEqual([child.pid]);
+    expect(output).toBe(`entered\n${child.pid}\n`);
+  });
+
+  it('that cannot be entered ends the program before it ran', async () => {
+    const ran = join(folder, 'ran');
+    const pids: number[] = [];
+    const enter = (pid: number) => {
+      pids.push(pid);
+      throw new Error('EBUSY');
+    };
+    expect(() => start(`touch ${ran}`, { enter })).toThrow('EBUSY');
+    expect(pids).toHaveLength(1);
+    expect(() => readFileSync(ran)).toThrow('ENOENT');
+  });
+});
