@@ -113,6 +113,8 @@ export interface AgentConfig {
 
   /** Directory of manifests of static pods; '' for none. */
   readonly staticPodPath: string;
+  /** Which pods run again after a start without the API: `withoutSecrets` keeps no Secret and no token on the disk. */
+  readonly rememberPods: 'all' | 'withoutSecrets' | 'none';
   readonly failSwapOn: boolean;
   readonly swapBehavior: '' | 'NoSwap' | 'LimitedSwap';
   /** Feature gates by name. Only NodeSwap has an effect; it is on by default. */

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { KubeObject } from '../../shared/kinds/types.ts';
+import type { KubeObject, KubePod } from '../../shared/kinds/types.ts';
 import { recordsOf } from '../../shared/kubernetes/normal-form.ts';
 import { silentLog, timedOut } from '../../test/support/agent-api.ts';
 import { type ApiInMemory, apiInMemory, NODES, node, pod, podsIn } from '../../test/support/api-in-memory.ts';
@@ -11,9 +11,9 @@ import type { PodRuntime } from '../ports/pod-runtime.ts';
 import type { ProbeClient } from '../ports/probe-client.ts';
 import { ADMITTED } from '../rules/pod-admission.ts';
 import { terminatedStatus } from '../rules/shutdown-status.ts';
-import { createPodLoop, type PodLoop } from './pod-loop.ts';
+import { createPodLoop, FIRST_LIST_MS, type PodLoop } from './pod-loop.ts';
 import type { PodLoopDependencies } from './pods/dependencies.ts';
-import { PodInputs } from './pods/pod-inputs.ts';
+import { PodInputs, type RememberedInputs } from './pods/pod-inputs.ts';
 import { PodProbes } from './pods/pod-probes.ts';
 
 const noProbes: ProbeClient = {
@@ -50,12 +50,13 @@ const api = {
   reconnect() {},
 };
 
-function newLoop(over: Partial<PodLoopDependencies> = {}): PodLoop {
+function newLoop(over: Partial<PodLoopDependencies> = {}, remembered?: RememberedInputs, inputsApi = api): PodLoop {
   const recordEvent: PodLoopDependencies['recordEvent'] = ({ metadata }, { type, reason, message }) =>
     events.push(`${metadata.name}: ${type} ${reason} ${message}`);
   const hostIp = () => '192.0.2.7';
   const shared = { api, time, fraction: () => 0, log: silentLog, hostIp, recordEvent };
-  inputs = new PodInputs({ ...shared, volumes, allocatable: () => ({ cpu: '2', memory: '4Gi' }), services: {} });
+  const allocatable = () => ({ cpu: '2', memory: '4Gi' });
+  inputs = new PodInputs({ ...shared, api: inputsApi, volumes, allocatable, services: {}, remembered });
   return createPodLoop({
     ...shared,
     nodeName: 'edge-1',
@@ -640,5 +641,233 @@ describe('killing a pod', () => {
     expect(await Promise.race([kill, Promise.resolve('waiting')])).toBe('waiting');
     await pass(1_000);
     expect(await kill).toBe('timeout waiting to kill pod');
+  });
+});
+
+describe('after a power cut', () => {
+  let saved: readonly KubePod[];
+  let kept: RememberedInputs;
+  const isDown = (): void => {
+    instead = () => timedOut;
+  };
+  const isUp = (): void => {
+    instead = () => undefined;
+  };
+  const memoryOf = (recalled: readonly KubePod[]): PodLoopDependencies['memory'] => ({
+    recalled,
+    save(pods) {
+      saved = pods;
+      kept = inputs.inUse(pods);
+    },
+  });
+
+  beforeEach(() => {
+    saved = [];
+    loop = newLoop({ memory: memoryOf([]) });
+  });
+
+  /** The agent and all processes are killed; the machine starts again with what is on its disk. */
+  async function powerCut(): Promise<void> {
+    for (const stop of stops.splice(0)) stop.abort();
+    await rest();
+    runtime = memoryRuntime(time);
+    volumes = memoryVolumes();
+    // Through the text of the file.
+    loop = newLoop({ memory: memoryOf(JSON.parse(JSON.stringify(saved))) }, JSON.parse(JSON.stringify(kept)));
+    await running();
+  }
+
+  it('without the API its pods start, the most important first, and none restarts when the API returns', async () => {
+    await bind('web');
+    await bind('gateway', { priorityClassName: 'system-node-critical' });
+    await running();
+    isDown();
+    await powerCut();
+    expect(runtime.asked).toEqual(['start gateway', 'start web']);
+    await pass(3_600_000);
+    isUp();
+    await pass(120_000);
+    expect(runtime.asked).toEqual(['start gateway', 'start web']);
+    expect(await stored('web')).toMatchObject({
+      status: { phase: 'Running', containerStatuses: [{ restartCount: 0 }] },
+    });
+  });
+
+  it('pods have the ConfigMaps and Secrets of before, and later those of the API', async () => {
+    const map = (text: string) => ({ metadata: { name: 'settings' }, data: { text }, immutable: true });
+    const [path, secrets] = ['configmaps', 'secrets'].map((each) => `/api/v1/namespaces/default/${each}`);
+    await server.send('POST', path!, { body: map('old') });
+    await server.send('POST', secrets!, { body: { metadata: { name: 'key' }, stringData: { key: 'value' } } });
+    await bind('web', {
+      containers: [
+        {
+          ...recordsOf(pod('web').spec?.['containers'])[0],
+          env: [{ name: 'KEY', valueFrom: { secretKeyRef: { name: 'key', key: 'key' } } }],
+          volumeMounts: [{ name: 'settings', mountPath: '/settings' }],
+        },
+      ],
+      volumes: [{ name: 'settings', configMap: { name: 'settings' } }],
+    });
+    await running();
+    isDown();
+    await powerCut();
+    const [recalled] = saved;
+    const [container] = recalled?.spec?.containers ?? [];
+    expect(inputs.inputsOf(recalled!, container!)).toMatchObject({
+      kind: 'ready',
+      variables: expect.objectContaining({ KEY: 'value' }),
+    });
+    const file = () => {
+      const bytes = volumes.written.get(`${recalled?.metadata.uid}/settings`)?.get('text')?.bytes;
+      return bytes && Buffer.from(bytes).toString();
+    };
+    expect(file()).toBe('old');
+    isUp();
+    // Another one of this name: the immutable one that is remembered no longer exists.
+    await server.send('DELETE', `${path}/settings`);
+    await server.send('POST', path!, { body: map('new') });
+    const stop = new AbortController();
+    stops.push(stop);
+    void inputs.run(stop.signal);
+    await pass(60_000);
+    expect(file()).toBe('new');
+  });
+
+  it('pods that the API no longer has, or deletes, end when it returns', async () => {
+    for (const name of ['gone', 'deleted', 'web']) await bind(name);
+    await running();
+    isDown();
+    await powerCut();
+    isUp();
+    await remove('gone', { gracePeriodSeconds: 0 });
+    await remove('deleted');
+    isDown();
+    await pass(10_000);
+    isUp();
+    await pass(120_000);
+    expect(runtime.asked.filter((each) => !each.startsWith('start')).sort()).toEqual([
+      'remove deleted',
+      'remove absent',
+      'stop deleted 30',
+      'stop absent 30',
+    ]);
+    expect(await stored('deleted')).toBeUndefined();
+    expect(saved.map(({ metadata }) => metadata.name)).toEqual(['web']);
+  });
+
+  it('terminated pods, and those that were being deleted, do not start again', async () => {
+    await bind('job', { restartPolicy: 'Never' });
+    await bind('deleted');
+    await bind('web');
+    await running();
+    isDown();
+    runtime.setState('job', 'main', {
+      kind: 'terminated',
+      exitCode: 0,
+      reason: 'Completed',
+      startedAtMs: 0,
+      finishedAtMs: 1,
+    });
+    await rest();
+    isUp();
+    runtime.endsAfterSeconds = 600;
+    await remove('deleted', { gracePeriodSeconds: 900 });
+    await changed();
+    expect(saved.map(({ metadata }) => metadata.name)).toEqual(['web']);
+    isDown();
+    await powerCut();
+    expect(runtime.asked).toEqual(['start web']);
+  });
+
+  it('pods that terminated before this agent do not start again', async () => {
+    await bind('job', { restartPolicy: 'Never' });
+    await server.send('PATCH', `${podsIn('default')}/job/status`, {
+      contentType: 'application/merge-patch+json',
+      body: { status: { phase: 'Succeeded' } },
+    });
+    await running();
+    expect(saved).toEqual([]);
+  });
+
+  it('pods that a shutdown ended start again, unless the API has their end', async () => {
+    await bind('unknown');
+    await running();
+    isDown();
+    const [active] = loop.activePods();
+    void loop.killPod(active!, 1, (status) => ({ ...status, phase: 'Failed' })).catch(() => undefined);
+    await pass(5_000);
+    await powerCut();
+    expect(runtime.asked).toEqual(['start unknown']);
+    isUp();
+    await pass(120_000);
+    const [again] = loop.activePods();
+    void loop.killPod(again!, 1, (status) => ({ ...status, phase: 'Failed' }));
+    await pass(5_000);
+    isDown();
+    await powerCut();
+    expect(runtime.asked).toEqual([]);
+  });
+
+  it('with a network, nothing starts that the API no longer wants here', async () => {
+    await bind('moved');
+    await bind('web');
+    await running();
+    const stopped = stops.splice(0);
+    await remove('moved', { gracePeriodSeconds: 0 });
+    for (const stop of stopped) stop.abort();
+    await powerCut();
+    await pass(FIRST_LIST_MS * 2);
+    expect(runtime.asked).toEqual(['start web']);
+  });
+
+  /** What `web` needs is remembered, and the API leaves requests without an answer until `resolve`. */
+  async function silentStart(over: Partial<PodLoopDependencies> = {}): Promise<PromiseWithResolvers<KubeAnswer>> {
+    await server.send('POST', '/api/v1/namespaces/default/configmaps', { body: { metadata: { name: 'settings' } } });
+    await bind('web', { volumes: [{ name: 'settings', configMap: { name: 'settings' } }] });
+    await running();
+    for (const stop of stops.splice(0)) stop.abort();
+    const answers = Promise.withResolvers<KubeAnswer>();
+    runtime = memoryRuntime(time);
+    const silent = { send: () => answers.promise, reconnect() {} };
+    loop = newLoop({ memory: memoryOf(saved), api: silent, ...over }, kept, silent);
+    await running();
+    return answers;
+  }
+
+  it('a list that answers while they are about to start decides', async () => {
+    const containers = Promise.withResolvers<readonly []>();
+    const slow = { ...memoryRuntime(time), pods: () => containers.promise };
+    const answers = await silentStart({ runtime: slow });
+    await pass(FIRST_LIST_MS);
+    answers.resolve({ kind: 'answered', status: 200, body: { items: [] } });
+    await rest();
+    containers.resolve([]);
+    await rest();
+    expect(slow.asked).toEqual([]);
+  });
+
+  it('a list without an answer delays them by seconds only', async () => {
+    const answers = await silentStart();
+    expect(runtime.asked).toEqual([]);
+    await pass(FIRST_LIST_MS);
+    expect(runtime.asked).toEqual(['start web']);
+    answers.resolve(timedOut);
+  });
+
+  it('while the API is away, what ends by itself is remembered as ended', async () => {
+    await bind('job', { restartPolicy: 'Never' });
+    await running();
+    isDown();
+    await powerCut();
+    runtime.setState('job', 'main', {
+      kind: 'terminated',
+      exitCode: 0,
+      reason: 'Completed',
+      startedAtMs: 0,
+      finishedAtMs: 1,
+    });
+    await pass(60_000);
+    await powerCut();
+    expect(runtime.asked).toEqual([]);
   });
 });

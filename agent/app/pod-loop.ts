@@ -8,6 +8,8 @@
  *   bound → admitted → started → (finished) ┬→ deleted: stopped, deletion confirmed, removed
  *         └→ refused: Failed                └→ no longer in the API: stopped, removed
  *
+ * After a restart without the API, the pods that ran before are started, and the first list decides about them.
+ *
  * The loop keeps one entry per pod of this node, with its newest status and no queue. An outage of the API costs no
  * memory.
  */
@@ -25,7 +27,7 @@ import { waitAtMost } from './bounded-wait.ts';
 import { listPods } from './pod-list.ts';
 import type { PodLoopDependencies } from './pods/dependencies.ts';
 import { PodAdmissions } from './pods/pod-admissions.ts';
-import { hasFinished, isDeleted, newPodEntry, type PodEntry } from './pods/pod-entry.ts';
+import { hasFinished, isDeleted, isWantedAgain, newPodEntry, type PodEntry } from './pods/pod-entry.ts';
 import { PodWorkers } from './pods/pod-workers.ts';
 
 /** Longest time between two lists, for changes that no heartbeat announced. Milliseconds. */
@@ -36,6 +38,11 @@ const LIST_JITTER = 0.1;
 /** fileCheckFrequency: interval of the reads of static pods. Milliseconds. */
 const STATIC_PODS_EVERY_MS = 20_000;
 const LIST_WAITS: Backoff = { firstMs: 1_000, limitMs: 60_000 };
+/**
+ * Wait for the first list before pods of before are started without it: with a network, no pod runs here again that is
+ * replaced elsewhere. Milliseconds.
+ */
+export const FIRST_LIST_MS = 3_000;
 
 export interface PodLoop {
   /** Until stopped. Pods are left running. */
@@ -64,6 +71,10 @@ class ListingPodLoop implements PodLoop {
   readonly #admissions: PodAdmissions;
   readonly #workers: PodWorkers;
   #listRequested = true;
+  /** The API has answered a list. */
+  #hasListed = false;
+  /** The pods of before were started. */
+  #isRecalled = false;
   /** Monotonic milliseconds. */
   #readStaticAtMs = 0;
   #wake = new AbortController();
@@ -78,6 +89,7 @@ class ListingPodLoop implements PodLoop {
       isStopping: () => this.#isStopping(),
       requestList: () => this.podsChanged(),
       onRetry: () => this.#wake.abort(),
+      onStep: () => this.#remember(),
     });
     dependencies.probes.onResult((podUid) => {
       const entry = this.#entries.get(podUid);
@@ -98,6 +110,7 @@ class ListingPodLoop implements PodLoop {
     this.#stop = stop;
     let failures = 0;
     let listAtMs = time.monotonicMs();
+    void this.#recallWithoutAnswer(stop);
     while (!stop.aborted) {
       this.#wake = new AbortController();
       if ((this.#listRequested && failures === 0) || time.monotonicMs() >= listAtMs) {
@@ -117,9 +130,11 @@ class ListingPodLoop implements PodLoop {
     const staticPods = this.#dependencies.staticPods?.() ?? [];
     const listed = await this.#list(stop);
     if (listed === undefined) {
-      await this.#startStatic(staticPods);
+      await this.#startRecalled();
+      await this.#startWithoutNode(staticPods, false);
       return false;
     }
+    this.#hasListed = true;
     const mirrors = await this.#mirrorsOf(staticPods, listed.filter(isMirrorPod));
     const pods = [...listed.filter((pod) => !isMirrorPod(pod)), ...staticPods];
     const running = await this.#dependencies.runtime.pods();
@@ -131,20 +146,52 @@ class ListingPodLoop implements PodLoop {
       // A pod that waits for its admission is left alone, unless it has to stop.
       if (!entry.present || entry.admission !== 'waiting' || isDeleted(entry)) this.#workers.request(entry);
     }
+    this.#remember();
     return isDecided;
   }
 
-  /** Starts new static pods while the API does not answer. Nothing else changes. */
-  async #startStatic(staticPods: readonly KubePod[]): Promise<void> {
-    const fresh = staticPods.filter(({ metadata: { uid = '' } }) => !this.#entries.has(uid));
-    if (fresh.length === 0) return;
+  /** A network that is down may leave the first list without an answer for longer than a machine should wait. */
+  async #recallWithoutAnswer(stop: AbortSignal): Promise<void> {
+    const { memory, time, log } = this.#dependencies;
+    if (memory === undefined || memory.recalled.length === 0) return;
+    await time.sleep(FIRST_LIST_MS, stop);
+    await this.#startRecalled().catch((cause: unknown) => {
+      // The list that fails tries again.
+      log.error('the pods of before could not be started', { cause: String(cause) });
+    });
+  }
+
+  /** Starts the pods of before, the most important first, unless the API has answered. */
+  async #startRecalled(): Promise<void> {
+    const { memory, log } = this.#dependencies;
+    if (memory === undefined || this.#hasListed || this.#isRecalled || this.#isStopping()) return;
+    const priorityOf = ({ spec }: KubePod): number => spec?.priority ?? 0;
+    const pods = memory.recalled.toSorted((one, other) => priorityOf(other) - priorityOf(one));
+    if (pods.length > 0) log.info('the API does not answer: the pods of before are started', { pods: pods.length });
+    await this.#startWithoutNode(pods, true);
+    this.#isRecalled = true;
+  }
+
+  /** Starts new pods while the API does not answer. Nothing else changes. */
+  async #startWithoutNode(pods: readonly KubePod[], isRecalled: boolean): Promise<void> {
+    const isNew = ({ metadata: { uid = '' } }: KubePod): boolean => !this.#entries.has(uid);
+    if (!pods.some(isNew)) return;
     const running = new Set((await this.#dependencies.runtime.pods()).map(({ uid }) => uid));
-    for (const pod of fresh) {
-      const entry = newPodEntry(pod, true);
+    // A list may have decided meanwhile.
+    if (isRecalled && this.#hasListed) return;
+    for (const pod of pods.filter(isNew)) {
+      const entry = { ...newPodEntry(pod, true), isRecalled };
       this.#add(entry);
-      this.#admissions.admitStatic(entry, running.has(entry.uid));
+      this.#admissions.admitWithoutNode(entry, running.has(entry.uid));
       this.#workers.request(entry);
     }
+  }
+
+  /** Keeps which pods run, for a start without the API. Before one of both, nothing is known. */
+  #remember(): void {
+    if (!this.#hasListed && !this.#isRecalled) return;
+    const wanted = [...this.#entries.values()].filter(isWantedAgain);
+    this.#dependencies.memory?.save(wanted.map(({ pod }) => pod));
   }
 
   /** The usable mirror pods. The others are removed: of a static pod that changed, or deleted by a user. */
@@ -256,7 +303,7 @@ class ListingPodLoop implements PodLoop {
       const entry = this.#entries.get(pod.metadata.uid ?? '');
       if (entry === undefined) this.#add(newPodEntry(pod, true));
       else {
-        Object.assign(entry, { pod, present: true });
+        Object.assign(entry, { pod, present: true, isRecalled: false });
         if (!isStaticPod(pod) && isContradicted(entry.status, pod.status)) delete entry.reported;
       }
     }

@@ -8,6 +8,7 @@
  * agent must not restart the workloads.
  */
 
+import { defined } from '../../shared/defined.ts';
 import type { KubeNode, KubePod } from '../../shared/kinds/types.ts';
 import { recordsOf, textOf } from '../../shared/kubernetes/normal-form.ts';
 import type { HealthCheck } from '../ports/health-check.ts';
@@ -25,6 +26,7 @@ import { leaseDurationSeconds, renewIntervalMs } from '../rules/lease.ts';
 import { leaseLoopComplaint } from '../rules/lease-liveness.ts';
 import type { NodeEvent } from '../rules/node-event.ts';
 import { initialNode } from '../rules/node-registration.ts';
+import { rememberedPod } from '../rules/remembered-state.ts';
 import { apiServiceVariables } from '../rules/service-variables.ts';
 import { shutdownBuckets } from '../rules/shutdown-settings.ts';
 import { NODE_SHUTTING_DOWN } from '../rules/shutdown-status.ts';
@@ -37,6 +39,7 @@ import { NodePressure } from './node-pressure.ts';
 import { NodeStatusComputation } from './node-status.ts';
 import { createPodLoop, type PodLoop } from './pod-loop.ts';
 import { PodInputs } from './pods/pod-inputs.ts';
+import type { PodMemory, Remembered } from './pods/pod-memory.ts';
 import { PodProbes } from './pods/pod-probes.ts';
 import { VolumeLimits } from './pods/volume-limits.ts';
 import { createRegistration, type Registration } from './registration.ts';
@@ -65,6 +68,8 @@ export interface AgentParts extends StartParts {
   readonly volumes: PodVolumes;
   /** Reads the static pods of this machine. Absent: it has none. */
   readonly staticPods?: (() => readonly KubePod[]) | undefined;
+  /** Absent: no pod of before runs without the API. */
+  readonly memory?: PodMemory | undefined;
   readonly probeClient: ProbeClient;
   readonly shutdownSignal: ShutdownSignal;
   /** Absent: suspends are not announced. */
@@ -87,14 +92,17 @@ export type UpdateParts = Pick<SelfUpdateDependencies, 'version' | 'versions' | 
 /** Runs until stopped. @throws AgentStartError before anything was sent */
 export async function runAgent(parts: AgentParts, stop: AbortSignal): Promise<void> {
   const started = await checkStart(parts);
-  const loops = createLoops(parts, started, stop);
+  const recalled = await parts.memory?.recall();
+  const loops = createLoops(parts, started, recalled, stop);
   connectLoops(parts, loops);
   placeContainers(parts, started);
   parts.meter.gauge('kubelet_node_name', 1, { node: parts.config.nodeName });
   await loops.runtimeHealth.poll();
   await parts.serveHealth(healthChecks(parts, loops));
   loops.events.aboutNode({ type: 'Normal', reason: 'Starting', message: 'Starting kubelet.' });
-  await runLoops(loops, parts.staticPods !== undefined, stop);
+  // Pods that are known start without the API.
+  const hasKnownPods = parts.staticPods !== undefined || (recalled?.pods.length ?? 0) > 0;
+  await runLoops(loops, hasKnownPods, stop);
 }
 
 /** Results of the start checks. */
@@ -120,8 +128,9 @@ interface Loops {
   readonly selfUpdate: SelfUpdate | undefined;
 }
 
-function createLoops(parts: AgentParts, started: Started, stop: AbortSignal): Loops {
-  const { config, api, beatApi, keys, runtime, time, fraction, log, meter } = parts;
+function createLoops(parts: AgentParts, started: Started, recalled: Remembered | undefined, stop: AbortSignal): Loops {
+  const { config, api, beatApi, memory, runtime, time, fraction, log, meter } = parts;
+  const keys = parts.keys && keysWithMemory(parts.keys, memory);
   const { nodeName } = config;
   const common = { time, fraction, log, meter, stop };
   const timeoutMs = Math.min(config.nodeStatusUpdateFrequencyMs, leaseSecondsOf(parts) * 1_000);
@@ -174,15 +183,17 @@ function createLoops(parts: AgentParts, started: Started, stop: AbortSignal): Lo
     registerAgain: () => registration.again(),
     usage: () => computation.usage(),
   });
-  const hostIp = () => internalAddressOf(statusLoop.node());
+  const hostIp = () => internalAddressOf(statusLoop.node()) ?? recalled?.hostIp;
+  const allocatable = () => statusLoop.node()?.status?.allocatable ?? recalled?.allocatable;
   const podInputs = new PodInputs({
     ...common,
     api,
     volumes: parts.volumes,
     hostIp,
-    allocatable: () => statusLoop.node()?.status?.allocatable,
+    allocatable,
     recordEvent: events.aboutPod,
     services: apiServiceVariables(config.endpoint),
+    remembered: recalled,
   });
   const probes = new PodProbes({
     ...common,
@@ -198,6 +209,13 @@ function createLoops(parts: AgentParts, started: Started, stop: AbortSignal): Lo
     runtime,
     probes,
     staticPods: parts.staticPods,
+    memory: memory && {
+      recalled: recalled?.pods ?? [],
+      save(pods) {
+        const machine = defined({ hostIp: hostIp(), allocatable: allocatable() });
+        void memory.save({ pods: pods.map(rememberedPod), ...podInputs.inUse(pods), ...machine });
+      },
+    },
     nodeUid: () => statusLoop.node()?.metadata.uid,
     inputs: podInputs,
     operatingSystem: started.operatingSystem,
@@ -304,7 +322,8 @@ function statusComputation(
       runtime: runtimeHealth.notReady(),
       shutdown: phase.isShuttingDown ? NODE_SHUTTING_DOWN : undefined,
     }),
-    readyWarning: () => warningOf([runtimeHealth.stateComplaint(), runtime.limitWarning?.()]),
+    readyWarning: () =>
+      warningOf([runtimeHealth.stateComplaint(), runtime.limitWarning?.(), parts.memory?.complaint()]),
     runtimeVersion: () => (runtimeHealth.notReady() === undefined ? runtime.version : undefined),
     volumesInUse: () => [],
     updatingVersion: parts.updates?.version,
@@ -388,17 +407,16 @@ function healthChecks(parts: AgentParts, { beats }: Loops): readonly HealthCheck
 }
 
 /** The lease loop starts at once. The loops that need the Node start after its registration. */
-async function runLoops(loops: Loops, hasStaticPods: boolean, stop: AbortSignal): Promise<void> {
+async function runLoops(loops: Loops, hasKnownPods: boolean, stop: AbortSignal): Promise<void> {
   const registered = loops.registration.ensure();
-  // Static pods start without the API.
-  const podsMayStart = hasStaticPods ? Promise.resolve() : registered;
+  const podsMayStart = hasKnownPods ? Promise.resolve() : registered;
   await Promise.all([
     loops.leaseLoop.run(),
     registered.then(() => loops.statusLoop.run(stop)),
     podsMayStart.then(() => loops.podLoop.run(stop)),
-    registered.then(() => loops.eviction.run(stop)),
+    podsMayStart.then(() => loops.eviction.run(stop)),
     registered.then(() => loops.podInputs.run(stop)),
-    registered.then(() => loops.volumeLimits.run(stop)),
+    podsMayStart.then(() => loops.volumeLimits.run(stop)),
     registered.then(() => loops.events.run(stop)),
     registered.then(() => loops.sessionLine?.run()),
     loops.shutdown.run(stop),
@@ -408,6 +426,15 @@ async function runLoops(loops: Loops, hasStaticPods: boolean, stop: AbortSignal)
     loops.runtimeHealth.run(stop),
   ]);
 }
+
+/** What is sealed with the old key is sealed again before that key is removed. */
+const keysWithMemory = (keys: MachineKeys, memory: PodMemory | undefined): MachineKeys => ({
+  ...keys,
+  async adoptNext() {
+    await memory?.reseal();
+    await keys.adoptNext();
+  },
+});
 
 interface BeatObserver {
   /** A heartbeat was answered, accepted with a request that this key signed. */

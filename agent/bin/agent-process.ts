@@ -9,6 +9,7 @@ import { createHttpKubeApi, type HttpKubeApi } from '../adapters/http/kube-api.t
 import { createSessionClient } from '../adapters/http/session-client.ts';
 import { EnrolmentError } from '../adapters/identity/enroller.ts';
 import { presentMachineKey, UnfitKeyError } from '../adapters/identity/key-file.ts';
+import { machineSealer } from '../adapters/identity/machine-sealer.ts';
 import { createNodeIdentity, type NodeIdentity, staticToken } from '../adapters/identity/node-identity.ts';
 import { probeClient } from '../adapters/probe/probe-client.ts';
 import { readRelayCertificate } from '../adapters/relay/certificate-files.ts';
@@ -17,12 +18,14 @@ import { staticPodFiles } from '../adapters/static-pods/static-pod-files.ts';
 import { makeDirectory } from '../adapters/system/directory.ts';
 import { connectPort } from '../adapters/system/pod-port.ts';
 import { stateFile } from '../adapters/system/state-file.ts';
+import { stateGenerations } from '../adapters/system/state-generations.ts';
 import { systemTime } from '../adapters/system/time.ts';
 import { updateFiles } from '../adapters/updates/update-files.ts';
 import { updateKeyOf, updateSource } from '../adapters/updates/update-source.ts';
 import { MoveFollower } from '../app/follow-move.ts';
 import { keepHealthServed } from '../app/health-listener.ts';
 import { withHeartbeatDoor } from '../app/heartbeat-door.ts';
+import { PodMemory } from '../app/pods/pod-memory.ts';
 import { HeartbeatRelay } from '../app/relay.ts';
 import { RelayListener } from '../app/relay-listener.ts';
 import { withRelay } from '../app/relay-route.ts';
@@ -142,6 +145,7 @@ export class AgentProcess {
                   log: this.#log,
                   nowMs: Date.now,
                 }),
+          memory: this.#podMemory(),
           probeClient: this.#probes,
           volumes: platform.volumes(),
           shutdownSignal: platform.shutdownSignal,
@@ -296,6 +300,17 @@ export class AgentProcess {
       },
       reconnect: () => api.reconnect(),
     };
+  }
+
+  #podMemory(): PodMemory | undefined {
+    const { rememberPods, runtime, rootDirectory, nodeName, clusterId } = this.#config;
+    if (rememberPods === 'none' || runtime === 'none') return undefined;
+    return new PodMemory({
+      owner: { nodeName, clusterId },
+      generations: stateGenerations(join(rootDirectory, 'desired')),
+      sealer: rememberPods === 'all' ? machineSealer(this.#config) : undefined,
+      log: this.#log,
+    });
   }
 
   /** The start program sets the directory: without it there is no way back from a bad version. */

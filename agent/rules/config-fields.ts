@@ -92,6 +92,7 @@ export const AGENT_FIELDS = {
   updateCheckPeriod: duration,
   runtime: text,
   rootDirectory: text,
+  rememberPods: text,
   hostnameOverride: text,
   nodeIP: text,
   nodeLabels: textMap,

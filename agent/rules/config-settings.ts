@@ -323,6 +323,7 @@ function assemble(gathering: Gathering, hostname: string): Pick<CheckedConfig, '
     enforceNodeAllocatable: settings.enforceNodeAllocatable?.includes('pods') ?? true,
     ...topology(gathering),
     staticPodPath: settings.staticPodPath ?? '',
+    rememberPods: oneOf(gathering, 'rememberPods', ['all', 'withoutSecrets', 'none'] as const, 'all'),
     failSwapOn: settings.failSwapOn ?? true,
     swapBehavior: checkedSwapBehavior(gathering),
     featureGates: settings.featureGates ?? {},

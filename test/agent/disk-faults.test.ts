@@ -11,7 +11,9 @@ import { createNodeIdentity } from '../../agent/adapters/identity/node-identity.
 import { markedProcesses } from '../../agent/adapters/runtime-exec/process-table.ts';
 import { execRuntime } from '../../agent/adapters/runtime-exec/runtime-exec.ts';
 import { stateFile } from '../../agent/adapters/system/state-file.ts';
+import { stateGenerations } from '../../agent/adapters/system/state-generations.ts';
 import { updateFiles } from '../../agent/adapters/updates/update-files.ts';
+import { PodMemory } from '../../agent/app/pods/pod-memory.ts';
 import { InstalledVersions } from '../../agent/app/updates/installed-versions.ts';
 import { trialOutcome } from '../../agent/app/updates/trial-watch.ts';
 import type { PodRuntime } from '../../agent/ports/pod-runtime.ts';
@@ -218,6 +220,27 @@ describe('the trial of a new version', () => {
     const { outcome, versions, trial } = await trialOn(root, { works: true, from: 1, to: ALWAYS });
     expect(outcome.kind).toBe('unreadable');
     expect(await versions.start()).toEqual({ file: trial.file, trial: undefined });
+  });
+});
+
+describe('the pods on disk', () => {
+  it.each(CODES)('are the old ones or the new ones after %s, and never none', async (code) => {
+    const owner = { nodeName: 'edge-1', clusterId: 'c' };
+    const memoryOf = () =>
+      new PodMemory({ owner, generations: stateGenerations(join(root, 'desired')), sealer: undefined, log: silentLog });
+    const state = (hostIp: string) => ({ pods: [], configMaps: [], secrets: [], tokens: [], hostIp });
+    const ips = async () => (await memoryOf().recall())?.hostIp;
+    await memoryOf().save(state('old'));
+    await eachCall([code], async (n) => {
+      const memory = memoryOf();
+      await memory.save(state(`new ${n}`));
+      const failed = diskFaults.release();
+      expect(await ips()).toEqual(memory.complaint() === undefined ? `new ${n}` : expect.stringMatching(/^old$|^new /));
+      await memory.save(state('old'));
+      expect([await ips(), memory.complaint()]).toEqual(['old', undefined]);
+      expect(readdirSync(join(root, 'desired')).sort()).toEqual(['pods.json', 'pods.previous.json']);
+      diskFaults.failed = failed;
+    });
   });
 });
 

@@ -26,7 +26,10 @@ describe('the agent', { timeout: 90_000 }, () => {
 
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), 'nodekeeper-e2e-'));
-    [local, bundle] = await Promise.all([startLocalForTest({ nodes: 0 }), buildAgent(join(directory, 'dist'))]);
+    [local, bundle] = await Promise.all([
+      startLocalForTest({ nodes: 0, dataDir: join(directory, 'cluster') }),
+      buildAgent(join(directory, 'dist')),
+    ]);
     const command = [join(ROOT, 'cli/bin/nodekeeper.ts'), 'bootstrap-token', 'create', '--nodes', 'edge-*'];
     const { stdout } = await promisify(execFile)(process.execPath, [...command, '--kubeconfig', local.kubeconfig]);
     writeFileSync(join(directory, 'token'), stdout.trim());
@@ -55,8 +58,7 @@ failSwapOn: false
 
   afterAll(async () => {
     await stopAgent();
-    const record = recordOf('web');
-    if (record !== undefined && isAlive(record, readBootId())) process.kill(-record.pid, 'SIGKILL');
+    for (const name of podUids.keys()) killPod(name);
     await local?.stop();
     rmSync(directory, { recursive: true, force: true });
   });
@@ -106,6 +108,19 @@ failSwapOn: false
     return (JSON.parse(readFileSync(path, 'utf8')) as { containers: { process: ProcessIdentity }[] }).containers[0]
       ?.process;
   }
+
+  function isRunning(name: string): boolean {
+    const record = recordOf(name);
+    return record !== undefined && isAlive(record, readBootId());
+  }
+
+  function killPod(name: string): void {
+    if (isRunning(name)) process.kill(-recordOf(name)!.pid, 'SIGKILL');
+  }
+
+  const post = async (path: string, body: object): Promise<void> => {
+    expect(await local.client.send({ method: 'POST', path, body })).toMatchObject({ status: 201 });
+  };
 
   /** Fails with the output of the agent. */
   async function eventually<T>(what: string, look: () => Promise<T | undefined | false>): Promise<T> {
@@ -180,6 +195,63 @@ failSwapOn: false
     await eventually('the status of the pod by the new agent', async () => agent?.output().includes('registered'));
     expect(recordOf('web')).toEqual(before);
     expect((await get('/api/v1/namespaces/default/pods/web'))?.metadata.uid).toBe(uid);
+  });
+
+  it('after a power cut starts its pods without the API, and none again when the API returns', async () => {
+    const namespace = '/api/v1/namespaces/default';
+    const starts = join(directory, 'starts');
+    await post(`${namespace}/configmaps`, { metadata: { name: 'settings' }, data: { text: 'settings' } });
+    await post(`${namespace}/secrets`, { metadata: { name: 'key' }, stringData: { key: 'secret' } });
+    const token = '/var/run/secrets/kubernetes.io/serviceaccount/token';
+    const script = `echo "$KEY $(cat /settings/text) $(test -s ${token} && echo token)" >> ${starts}; exec sleep 6000`;
+    await post(`${namespace}/pods`, {
+      metadata: { name: 'site' },
+      spec: {
+        nodeName: NODE,
+        containers: [
+          {
+            name: 'main',
+            image: 'none',
+            command: ['/bin/sh', '-c', script],
+            env: [{ name: 'KEY', valueFrom: { secretKeyRef: { name: 'key', key: 'key' } } }],
+            volumeMounts: [{ name: 'settings', mountPath: '/settings' }],
+          },
+        ],
+        volumes: [{ name: 'settings', configMap: { name: 'settings' } }],
+      },
+    });
+    const readyPod = await eventually('a ready pod', async () => {
+      const found = await get(`${namespace}/pods/site`);
+      return conditionOf(found, 'Ready')?.['status'] === 'True' ? found : undefined;
+    });
+    podUids.set('site', readyPod.metadata.uid ?? '');
+    const remembered = join(directory, 'root/desired/pods.json');
+    await eventually('pods on the disk', async () => readFileSync(remembered, 'utf8').includes('"site"'));
+    // No Secret is on the disk in clear.
+    expect(readFileSync(remembered, 'utf8')).not.toContain(Buffer.from('secret').toString('base64'));
+
+    const { dataDir, access } = local;
+    await local.kill();
+    await stopAgent('SIGKILL');
+    for (const name of ['web', 'site']) killPod(name);
+    rmSync(join(directory, 'root/volumes'), { recursive: true });
+    const lines = () => readFileSync(starts, 'utf8').trim().split('\n');
+    expect(lines()).toEqual(['secret settings token']);
+
+    startAgent(bundle);
+    await eventually('a second start', async () => lines().length === 2);
+    expect(lines()).toEqual(['secret settings token', 'secret settings token']);
+    await eventually('processes', async () => ['web', 'site'].every((name) => isRunning(name)));
+    const before = ['web', 'site'].map(recordOf);
+
+    local = await startLocalForTest({ nodes: 0, dataDir, port: Number(new URL(access.url).port) });
+    await eventually('a registration', async () => agent?.output().includes('registered'));
+    await eventually('a report', async () => {
+      const found = await get(`${namespace}/pods/site`);
+      return recordsOf(found?.status?.['containerStatuses'])[0]?.['restartCount'] === 1;
+    });
+    expect(['web', 'site'].map(recordOf)).toEqual(before);
+    expect(lines()).toHaveLength(2);
   });
 
   it('terminates the pod when it is deleted', async () => {

@@ -84,6 +84,7 @@ describe('the configuration of the agent', () => {
       topologyManagerScope: 'container',
       topologyManagerPolicyOptions: {},
       staticPodPath: '',
+      rememberPods: 'all',
       failSwapOn: true,
       swapBehavior: '',
       featureGates: {},

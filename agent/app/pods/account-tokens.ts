@@ -33,6 +33,18 @@ export class AccountTokens {
     this.#dependencies = dependencies;
   }
 
+  /** Tokens from before a restart, by their key. They are used until others can be requested, also when expired. */
+  restore(tokens: Iterable<readonly [key: string, token: string]>): void {
+    for (const [key, token] of tokens) {
+      this.#issued.set(key, { token, refreshAtMs: 0, expiresAtMs: Number.POSITIVE_INFINITY });
+    }
+  }
+
+  /** The newest tokens, by their key. */
+  issued(): ReadonlyMap<string, string> {
+    return new Map([...this.#issued].map(([key, { token }]) => [key, token]));
+  }
+
   get(request: TokenRequest): TokenValue {
     const key = tokenKey(request);
     const issued = this.#issued.get(key);

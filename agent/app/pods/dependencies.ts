@@ -22,6 +22,15 @@ export interface PodLoopDependencies {
   readonly meter: AgentMeter;
   /** Reads the static pods of this machine. Absent: it has none. */
   readonly staticPods?: (() => readonly KubePod[]) | undefined;
+  /** Keeps the pods of this machine for a start without the API. Absent: they are not kept. */
+  readonly memory?:
+    | {
+        /** What ran before this agent started. */
+        readonly recalled: readonly KubePod[];
+        /** These run now. */
+        readonly save: (pods: readonly KubePod[]) => void;
+      }
+    | undefined;
   /** Undefined before the registration. */
   readonly nodeUid?: () => string | undefined;
   /** In Go's spelling, such as `linux`. */

@@ -40,8 +40,8 @@ export class PodAdmissions {
     return true;
   }
 
-  /** Admits a static pod without its Node, which only the API has. */
-  admitStatic(entry: PodEntry, isRunning: boolean): void {
+  /** Admits a pod while the API, which alone has the Node, does not answer. */
+  admitWithoutNode(entry: PodEntry, isRunning: boolean): void {
     if (isRunning) {
       this.#adopt(entry);
       return;

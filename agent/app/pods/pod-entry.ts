@@ -3,6 +3,7 @@
 import type { KubePod } from '../../../shared/kinds/types.ts';
 import { textOf } from '../../../shared/kubernetes/normal-form.ts';
 import { parseTimeMs } from '../../../shared/kubernetes/time.ts';
+import { isStaticPod } from '../../rules/critical-pod.ts';
 import { hasEnded } from '../../rules/pod-status.ts';
 import type { PodStatus } from '../../rules/shutdown-status.ts';
 
@@ -25,6 +26,8 @@ export interface PodEntry {
   started: boolean;
   /** True: a previous agent started it, and this one has not read its containers yet. */
   adopted: boolean;
+  /** It is known from before this agent started. No list has confirmed it yet. */
+  isRecalled: boolean;
   /** The runtime has stopped it. */
   stopped: boolean;
   kill?: PodKill;
@@ -54,6 +57,7 @@ export const newPodEntry = (pod: KubePod, present: boolean): PodEntry => ({
   admission: hasEnded(pod) ? 'admitted' : 'waiting',
   started: false,
   adopted: false,
+  isRecalled: false,
   stopped: false,
   deletionConfirmed: false,
   recordedStates: new Map(),
@@ -74,6 +78,16 @@ export const isTerminal = (status: PodStatus | undefined): boolean =>
   status?.['phase'] === 'Succeeded' || status?.['phase'] === 'Failed';
 
 export const hasFinished = (entry: PodEntry): boolean => hasEnded(entry.pod) || isTerminal(entry.status);
+
+/**
+ * Whether it runs again after a restart without the API: what the API wants, and has not ended by itself. A pod that
+ * the agent terminated, such as for a shutdown of the machine, has not ended as long as the API does not know it.
+ */
+export function isWantedAgain(entry: PodEntry): boolean {
+  if (!entry.present || entry.admission !== 'admitted' || isDeleted(entry) || hasEnded(entry.pod)) return false;
+  if (isStaticPod(entry.pod)) return false;
+  return !isTerminal(entry.status) || (entry.kill !== undefined && entry.reported !== JSON.stringify(entry.status));
+}
 
 /** Oldest first, then by name. */
 export const byAge = (one: PodEntry, other: PodEntry): number =>

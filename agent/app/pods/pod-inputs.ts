@@ -16,7 +16,8 @@ import { containerEnv, type Variables } from '../../rules/env.ts';
 import type { NodeEvent } from '../../rules/node-event.ts';
 import type { MachineFacts } from '../../rules/pod-fields.ts';
 import { type ObjectSource, objectsOf } from '../../rules/pod-objects.ts';
-import { fsGroupOf, tokensOf, type VolumeContent, volumeContent } from '../../rules/volume-content.ts';
+import type { RememberedPods, RememberedSecrets, RememberedToken } from '../../rules/remembered-state.ts';
+import { fsGroupOf, tokenKey, tokensOf, type VolumeContent, volumeContent } from '../../rules/volume-content.ts';
 import { mountPlan, type PlannedMount } from '../../rules/volume-mounts.ts';
 import { describeError } from '../describe-error.ts';
 import { AccountTokens } from './account-tokens.ts';
@@ -42,7 +43,11 @@ export interface PodInputsDependencies {
   readonly recordEvent: (pod: KubePod, event: NodeEvent) => void;
   /** Where pods find the API: KUBERNETES_SERVICE_HOST and the others. */
   readonly services: Variables;
+  /** What pods used before this agent started. */
+  readonly remembered?: RememberedInputs | undefined;
 }
+
+export type RememberedInputs = Pick<RememberedPods, 'configMaps'> & RememberedSecrets;
 
 interface PreparedPod {
   pod: KubePod;
@@ -64,29 +69,54 @@ export class PodInputs implements ContainerInputSource {
   readonly #pods = new Map<string, PreparedPod>();
   /** Removals that are under way, by pod uid. */
   readonly #removals = new Map<string, Promise<void>>();
+  readonly #rememberedTokens: Map<string, readonly RememberedToken[]>;
   #wake = new AbortController();
 
   constructor(dependencies: PodInputsDependencies) {
     this.#dependencies = dependencies;
     this.#objects = new ReferencedObjects(dependencies);
+    const { configMaps = [], secrets = [], tokens = [] } = dependencies.remembered ?? {};
+    this.#objects.restore([...configMaps, ...secrets]);
+    this.#rememberedTokens = Map.groupBy(tokens, ({ podUid }) => podUid);
   }
 
   /**
-   * Reads what the pod refers to, and sets up its volumes.
+   * Reads what the pod refers to, and sets up its volumes. `fromMemory`: what is remembered is used, without a request
+   * that may wait for a network that is down; it is read when the refresh loop runs.
    *
    * @throws VolumeSetupError
    */
-  async prepare(pod: KubePod): Promise<void> {
+  async prepare(pod: KubePod, fromMemory = false): Promise<void> {
     const uid = pod.metadata.uid ?? '';
     // A static pod that was removed and added again has the same uid.
     await this.#removals.get(uid)?.catch(() => undefined);
     const prepared = this.#pods.get(uid) ?? this.#add(uid, pod);
     prepared.pod = pod;
-    await this.#read(prepared, FRESH_MS);
+    if (fromMemory && this.#isRemembered(prepared)) prepared.refreshAtMs = this.#dependencies.time.monotonicMs();
+    else await this.#read(prepared, FRESH_MS);
     const faults = this.#setUpVolumes(prepared);
     if (faults.length > 0) throw new VolumeSetupError(faults.join('; '));
     prepared.isReady = true;
     this.#wake.abort();
+  }
+
+  /** What these pods use now. */
+  inUse(pods: readonly KubePod[]): RememberedInputs {
+    const used = pods.flatMap((pod) =>
+      objectsOf(pod).map((reference) => ({ namespace: pod.metadata.namespace ?? '', ...reference })),
+    );
+    const each = new Map(used.map((one) => [`${one.kind}/${one.namespace}/${one.name}`, one]));
+    const found = [...each.values()].flatMap((one) => {
+      const read = this.#objects.get(one.namespace, one);
+      return read.kind === 'found' ? [{ ...one, object: read.object }] : [];
+    });
+    return {
+      configMaps: found.filter(({ kind }) => kind === 'configmap'),
+      secrets: found.filter(({ kind }) => kind === 'secret'),
+      tokens: pods.flatMap(({ metadata: { uid: podUid = '' } }) =>
+        [...(this.#pods.get(podUid)?.tokens.issued() ?? [])].map(([key, token]) => ({ podUid, key, token })),
+      ),
+    };
   }
 
   inputsOf(pod: KubePod, container: Container, podIp?: string): ContainerInputs {
@@ -188,9 +218,21 @@ export class PodInputs implements ContainerInputSource {
 
   #add(uid: string, pod: KubePod): PreparedPod {
     const tokens = new AccountTokens(this.#dependencies);
+    tokens.restore((this.#rememberedTokens.get(uid) ?? []).map(({ key, token }) => [key, token]));
+    this.#rememberedTokens.delete(uid);
     const prepared: PreparedPod = { pod, tokens, refreshAtMs: 0, isReady: false };
     this.#pods.set(uid, prepared);
     return prepared;
+  }
+
+  /** Whether each object and token of the pod is known. */
+  #isRemembered({ pod, tokens }: PreparedPod): boolean {
+    const issued = tokens.issued();
+    const source = this.#sourceFor(pod);
+    return (
+      objectsOf(pod).every(({ kind, name }) => source(kind, name).kind === 'found') &&
+      tokensOf(pod).every((each) => issued.has(tokenKey(each)))
+    );
   }
 
   async #refresh(prepared: PreparedPod): Promise<void> {

@@ -14,6 +14,8 @@ const FAILURES_MAX = 10;
 export interface PodWorkersDependencies extends PodSyncDependencies {
   /** Called when `retryAtMs` of a pod was set. */
   readonly onRetry: () => void;
+  /** Called after each step of a pod, also a failed one. */
+  readonly onStep: () => void;
 }
 
 export class PodWorkers {
@@ -52,6 +54,7 @@ export class PodWorkers {
       } catch (cause) {
         this.#retryLater(entry, cause);
       }
+      this.#dependencies.onStep();
     } while (entry.syncAgain && !this.#dependencies.isStopping());
   }
 

@@ -3,12 +3,16 @@ import type { KubeApi } from '../../ports/kube-api.ts';
 import type { AgentTime } from '../../ports/time.ts';
 import { answeredWith, describeAnswer, objectIn } from '../../rules/kube-answer.ts';
 import type { ConfigObject, ObjectKind, ObjectReference, ReadObject } from '../../rules/pod-objects.ts';
+import type { RememberedObject } from '../../rules/remembered-state.ts';
 
 interface CachedRead {
   readonly read: ReadObject;
   /** Monotonic milliseconds. */
   readonly atMs: number;
 }
+
+/** When an object was read that was remembered before this process: it is due, also an immutable one. */
+const BEFORE_MS = Number.NEGATIVE_INFINITY;
 
 export interface ReferencedObjectsDependencies {
   readonly api: KubeApi;
@@ -28,6 +32,13 @@ export class ReferencedObjects {
     this.#dependencies = dependencies;
   }
 
+  /** Objects as they were read before a restart. They are used until they can be read. */
+  restore(objects: readonly RememberedObject[]): void {
+    for (const { namespace, object, ...reference } of objects) {
+      this.#reads.set(keyOf(namespace, reference), { read: { kind: 'found', object }, atMs: BEFORE_MS });
+    }
+  }
+
   /** The newest read. Sends no request. */
   get(namespace: string, reference: ObjectReference): ReadObject {
     const cached = this.#reads.get(keyOf(namespace, reference))?.read;
@@ -42,6 +53,7 @@ export class ReferencedObjects {
     const due = references.filter((each) => {
       const cached = this.#reads.get(keyOf(namespace, each));
       if (cached?.read.kind !== 'found') return true;
+      if (cached.atMs === BEFORE_MS) return true;
       return nowMs - cached.atMs >= ageMaxMs && cached.read.object.immutable !== true;
     });
     await Promise.all(due.map((each) => this.#readOnce(namespace, each)));

@@ -1,0 +1,34 @@
+import { expect, it } from 'vitest';
+import type { KubePod } from '../../shared/kinds/types.ts';
+import { parseState, rememberedPod, stateText } from './remembered-state.ts';
+
+const OWNER = { nodeName: 'edge-1', clusterId: 'c' };
+const pod: KubePod = {
+  metadata: { uid: 'u', name: 'web', namespace: 'default', resourceVersion: '7', generation: 2, labels: { a: 'b' } },
+  spec: { containers: [{ name: 'main' }] },
+  status: { phase: 'Running' },
+};
+const state = { pods: [rememberedPod(pod)], configMaps: [], hostIp: '192.0.2.7' };
+const text = stateText(OWNER, state, 'c2VhbGVk');
+
+it('is read as it was written', () => {
+  expect(parseState(text, OWNER)).toEqual({ kind: 'usable', state, sealed: 'c2VhbGVk' });
+});
+
+it('has no part of a pod that a report of its status changes', () => {
+  const reported: KubePod = {
+    ...pod,
+    metadata: { ...pod.metadata, resourceVersion: '8' },
+    status: { phase: 'Failed' },
+  };
+  expect(rememberedPod(reported)).toEqual(rememberedPod(pod));
+});
+
+it.each([
+  ['another node', stateText({ ...OWNER, nodeName: 'edge-2' }, state, undefined), 'its nodeName is "edge-2"'],
+  ['another cluster', stateText({ ...OWNER, clusterId: 'd' }, state, undefined), 'its clusterId is "d"'],
+  ['another layout', text.replace('"layout":1', '"layout":2'), 'its layout is 2, not 1'],
+  ['another program', 'hello', 'its layout is undefined, not 1'],
+])('is refused of %s', (_, other, why) => {
+  expect(parseState(other, OWNER)).toEqual({ kind: 'refused', why });
+});
