@@ -746,10 +746,10 @@ describe('after a power cut', () => {
     isUp();
     await pass(120_000);
     expect(runtime.asked.filter((each) => !each.startsWith('start')).sort()).toEqual([
-      'remove deleted',
       'remove absent',
-      'stop deleted 30',
+      'remove deleted',
       'stop absent 30',
+      'stop deleted 30',
     ]);
     expect(await stored('deleted')).toBeUndefined();
     expect(saved.map(({ metadata }) => metadata.name)).toEqual(['web']);

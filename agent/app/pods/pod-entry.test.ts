@@ -15,6 +15,7 @@ it('is new: nothing was done for it', () => {
     admission: 'waiting',
     started: false,
     adopted: false,
+    isRecalled: false,
     stopped: false,
     deletionConfirmed: false,
     recordedStates: new Map(),
