@@ -8,6 +8,7 @@ import { detection } from './detection.ts';
 import { fleet } from './fleet.ts';
 import { greedyIdentity } from './greedy-identity.ts';
 import { heartbeat } from './heartbeat.ts';
+import { helm } from './helm.ts';
 import { massFailure } from './mass-failure.ts';
 import { page } from './page.ts';
 import { relay } from './relay.ts';
@@ -42,4 +43,5 @@ export const BENCHMARKS: readonly Benchmark[] = [
   workloads,
   advice,
   page,
+  helm,
 ];

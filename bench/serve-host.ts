@@ -14,6 +14,8 @@ export interface ServeHost {
   /** Access of the administrator, and of simulated machines. */
   readonly access: KubeAccess;
   readonly fleet: KubeAccess;
+  /** Path of the administrator's kubeconfig. */
+  readonly kubeconfig: string;
   /** From the start of the process until it was ready. Milliseconds. */
   readonly readyMs: number;
   stop(): Promise<void>;
@@ -47,9 +49,10 @@ export async function startServeHost(): Promise<ServeHost> {
   child.stdout.resume();
   try {
     if (!isReady) throw new Error('nodekeeper serve did not start');
-    const access = readKubeconfig(join(dataDirectory, 'kubeconfig'));
+    const kubeconfig = join(dataDirectory, 'kubeconfig');
+    const access = readKubeconfig(kubeconfig);
     const { fleet } = JSON.parse(readFileSync(join(dataDirectory, 'tokens.json'), 'utf8')) as { fleet: string };
-    return { pid: child.pid!, access, fleet: { ...access, token: fleet }, readyMs, stop };
+    return { pid: child.pid!, access, fleet: { ...access, token: fleet }, kubeconfig, readyMs, stop };
   } catch (cause) {
     await stop();
     throw cause;
