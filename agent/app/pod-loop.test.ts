@@ -734,12 +734,12 @@ describe('after a power cut', () => {
   });
 
   it('pods that the API no longer has, or deletes, end when it returns', async () => {
-    for (const name of ['gone', 'deleted', 'web']) await bind(name);
+    for (const name of ['absent', 'deleted', 'web']) await bind(name);
     await running();
     isDown();
     await powerCut();
     isUp();
-    await remove('gone', { gracePeriodSeconds: 0 });
+    await remove('absent', { gracePeriodSeconds: 0 });
     await remove('deleted');
     isDown();
     await pass(10_000);
