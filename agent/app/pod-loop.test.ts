@@ -834,6 +834,18 @@ describe('after a power cut', () => {
     return answers;
   }
 
+  it.each([401, 403])('an API that refuses this machine with %i starts nothing, until it is away', async (status) => {
+    await bind('web');
+    await running();
+    instead = () => ({ kind: 'answered', status, body: {} });
+    await powerCut();
+    await pass(60_000);
+    expect(runtime.asked).toEqual([]);
+    isDown();
+    await pass(120_000);
+    expect(runtime.asked).toEqual(['start web']);
+  });
+
   it('a list that answers while they are about to start decides', async () => {
     const containers = Promise.withResolvers<readonly []>();
     const slow = { ...memoryRuntime(time), pods: () => containers.promise };

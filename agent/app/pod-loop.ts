@@ -19,6 +19,7 @@ import type { RunningPod } from '../ports/pod-runtime.ts';
 import { retryAfterWaitMs } from '../rules/backoff.ts';
 import { isMirrorPod, isStaticPod } from '../rules/critical-pod.ts';
 import { killRequest } from '../rules/kill-request.ts';
+import { answeredWith } from '../rules/kube-answer.ts';
 import { finalPodDeletion } from '../rules/pod-requests.ts';
 import { isContradicted } from '../rules/pod-status.ts';
 import type { PodStatus } from '../rules/shutdown-status.ts';
@@ -73,6 +74,8 @@ class ListingPodLoop implements PodLoop {
   #listRequested = true;
   /** The API has answered a list. */
   #hasListed = false;
+  /** It refused the last list: this machine may have been removed from the cluster, so it starts nothing alone. */
+  #isRefused = false;
   /** The pods of before were started. */
   #isRecalled = false;
   /** Monotonic milliseconds. */
@@ -164,7 +167,8 @@ class ListingPodLoop implements PodLoop {
   /** Starts the pods of before, the most important first, unless the API has answered. */
   async #startRecalled(): Promise<void> {
     const { memory, log } = this.#dependencies;
-    if (memory === undefined || this.#hasListed || this.#isRecalled || this.#isStopping()) return;
+    if (memory === undefined || this.#isRecalled || this.#isStopping()) return;
+    if (this.#hasListed || this.#isRefused) return;
     const priorityOf = ({ spec }: KubePod): number => spec?.priority ?? 0;
     const pods = memory.recalled.toSorted((one, other) => priorityOf(other) - priorityOf(one));
     if (pods.length > 0) log.info('the API does not answer: the pods of before are started', { pods: pods.length });
@@ -290,6 +294,7 @@ class ListingPodLoop implements PodLoop {
   async #list(stop?: AbortSignal): Promise<readonly KubePod[] | undefined> {
     const { api, nodeName, time, fraction, log } = this.#dependencies;
     const list = await listPods(api, nodeName, stop);
+    this.#isRefused = list.kind === 'failed' && list.answer !== undefined && answeredWith(list.answer, 401, 403);
     if (list.kind !== 'failed') return list.pods;
     if (!stop?.aborted) log.warn('the pods of this node cannot be listed', { why: list.why });
     const waitMs = list.answer?.kind === 'answered' ? retryAfterWaitMs(list.answer, fraction()) : 0;
