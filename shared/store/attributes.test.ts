@@ -1,5 +1,24 @@
 import { describe, expect, it } from 'vitest';
-import { changeOf, flag, holds, mapped, namesOf, number, present, readRow, text } from './attributes.ts';
+import {
+  all,
+  any,
+  below,
+  bytes,
+  changeOf,
+  flag,
+  holds,
+  is,
+  json,
+  lacks,
+  mapped,
+  namesOf,
+  number,
+  packable,
+  present,
+  readRow,
+  text,
+  word,
+} from './attributes.ts';
 import { StoreFault } from './item-store.ts';
 
 const seconds = number('S');
@@ -40,5 +59,52 @@ describe('the attributes of a row', () => {
   it('compares the stored form, and an absent one with its absence', () => {
     expect(holds(ROW.untilMs, 1_001)).toEqual({ kind: 'compare', attribute: 'S', op: '=', value: 2 });
     expect(holds(ROW.suspect, false)).toEqual({ kind: 'lacks', attribute: 's' });
+  });
+});
+
+describe('kinds of attributes', () => {
+  const data = new Uint8Array([1, 2]);
+  it.each([
+    ['text', text('a'), 'x', [7, true, data, undefined]],
+    ['number', number('a'), 7, ['7', true, data, undefined]],
+    ['bytes', bytes('a'), data, ['x', 7, undefined]],
+    ['packable text', packable('a'), 'x', [7, true, undefined]],
+    ['packable bytes', packable('a'), data, [7, true, undefined]],
+  ])('%s has no value of another type', (_, attribute, value, others) => {
+    expect(attribute.of({ a: value })).toEqual(value);
+    expect(attribute.stored(value as never)).toEqual(value);
+    for (const other of others) expect(attribute.of(other === undefined ? {} : { a: other })).toBeUndefined();
+  });
+
+  it('words and JSON are read as they were stored, or are absent', () => {
+    const kind = word<'x' | 'y'>('w');
+    expect([kind.of({ w: 'x' }), kind.of({}), kind.stored('y')]).toEqual(['x', undefined, 'y']);
+    const list = json<readonly number[]>('j');
+    expect(list.of({ j: '[1,2]' })).toEqual([1, 2]);
+    expect([list.of({}), list.stored(undefined)]).toEqual([undefined, undefined]);
+    expect(list.stored([1, 2])).toBe('[1,2]');
+  });
+
+  it('that every row has are stored like those that it may lack', () => {
+    expect(present(text('a')).stored('x')).toBe('x');
+    expect(() => present(text('a')).of({})).toThrow('a row without a');
+  });
+});
+
+describe('conditions', () => {
+  it('stay as they are alone, and are combined otherwise', () => {
+    const [one, other] = [is('a', 1), lacks('b')];
+    expect(one).toEqual({ kind: 'compare', attribute: 'a', op: '=', value: 1 });
+    expect(other).toEqual({ kind: 'lacks', attribute: 'b' });
+    expect(all(one)).toBe(one);
+    expect(all(one, other)).toEqual({ kind: 'all', of: [one, other] });
+    expect(any(one, other)).toEqual({ kind: 'any', of: [one, other] });
+    expect(below(number('n'), 5)).toEqual({
+      kind: 'any',
+      of: [
+        { kind: 'lacks', attribute: 'n' },
+        { kind: 'compare', attribute: 'n', op: '<', value: 5 },
+      ],
+    });
   });
 });

@@ -81,3 +81,76 @@ it('a list has a version while the tables refuse writes, and a watch from there 
   });
   expect(outcome).toMatchObject({ kind: 'changes', changes: [{ object: { metadata: { name: 'later' } } }] });
 });
+
+/** A log of one shard with one commit, and a clock. */
+async function quietLog() {
+  const startMs = Date.UTC(2026, 0, 1);
+  const operations: string[] = [];
+  const items = memoryItemStore({
+    onConsumed: ({ operation, readUnits }) => operations.push(`${operation} ${readUnits}`),
+  });
+  let nowMs = startMs;
+  const options = { items, clock: { nowMs: () => nowMs }, shardsOf: () => 1 };
+  const commit = async (name: string, resource = 'things') => {
+    const ref = { resource, namespace: '', name };
+    const outcome = await objectStore(options).commit({
+      writes: [{ kind: 'create', ref, object: { metadata: { name } } }],
+    });
+    if (outcome.kind !== 'committed') throw new Error(outcome.kind);
+    return Number(outcome.objects[0]!.metadata.resourceVersion);
+  };
+  const version = await commit('a');
+  operations.splice(0);
+  return {
+    log: changeLog(options),
+    commit,
+    version,
+    startMs,
+    passTo: (milliseconds: number) => {
+      nowMs = startMs + milliseconds;
+    },
+    operations: () => operations.splice(0),
+  };
+}
+
+it('a version is moved to the present when it is older than ten minutes, not at ten minutes', async () => {
+  const { log, version, startMs, passTo } = await quietLog();
+  passTo(600_000);
+  expect(await log.currentVersion('things')).toBe(version);
+  passTo(600_001);
+  expect(await log.currentVersion('things')).toBe((startMs + 600_001) * 1_000);
+});
+
+it('a poll of a cursor that is ten minutes old is one late read of the heads, unless it must be complete', async () => {
+  const { log, version, passTo, operations } = await quietLog();
+  passTo(600_000);
+  const poll = (eager: boolean) => log.readChanges({ resource: 'things', after: version, limit: 10, eager });
+  const nothing = { kind: 'changes', changes: [], through: version };
+  expect(await poll(false)).toEqual(nothing);
+  expect(operations()).toEqual(['BatchGetItem 0.5']);
+  expect(await poll(true)).toEqual(nothing);
+  expect(operations()).toEqual(['BatchGetItem 1']);
+  passTo(600_001);
+  expect((await poll(false)).kind).toBe('changes');
+  expect(operations()).toEqual(['BatchGetItem 1', 'UpdateItem 0']);
+});
+
+it('a cursor beyond the log stays where it is, and a read asks for at least one change', async () => {
+  const { log, version } = await quietLog();
+  const read = (limit: number) => log.readChanges({ resource: 'things', after: version + 5_000, limit, eager: true });
+  expect(await read(1)).toEqual({ kind: 'changes', changes: [], through: version + 5_000 });
+  await expect(read(0)).rejects.toThrow(RangeError);
+});
+
+it('the newest commit of each resource is 0 without one', async () => {
+  const { log, commit, version, operations } = await quietLog();
+  const other = await commit('b', 'others');
+  operations();
+  const resources = ['none', 'things', 'others'];
+  expect(await log.newestCommits(resources, { consistent: true })).toEqual([0, version, other]);
+  expect(await log.newestCommits(resources, { consistent: false })).toEqual([0, version, other]);
+  expect(operations()).toEqual(['BatchGetItem 3', 'BatchGetItem 1.5']);
+  // A raised head is no commit.
+  await log.currentVersion('none');
+  expect(await log.newestCommits(['none'], { consistent: true })).toEqual([0]);
+});

@@ -1,7 +1,6 @@
 import { expect } from 'vitest';
 import { leanUpdater } from '../../functions/heartbeat/lean-updater.ts';
 import { dynamoDbItemStore } from '../../shared/aws/dynamodb-store.ts';
-import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import { findDynamoDbLocal, startDynamoDbLocal } from '../support/dynamodb-local.ts';
 import { startEngine, type TestEngine } from '../support/engine.ts';
 import { sqliteStoreForTest } from '../support/sqlite-store.ts';
@@ -11,8 +10,6 @@ const over = (engine: TestEngine): StoreUnderTest => ({
   store: dynamoDbItemStore({ client: engine.client, tables: engine.tables }),
   close: () => engine.stop(),
 });
-
-defineItemStoreContract('memory', { open: async () => ({ store: memoryItemStore(), close: async () => {} }) });
 
 for (const synchronous of ['full', 'normal'] as const) {
   defineItemStoreContract(`SQLite, synchronous ${synchronous}`, {
