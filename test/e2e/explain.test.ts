@@ -83,15 +83,20 @@ describe.runIf(kubectl !== undefined)('kubectl', () => {
   it('lists all of them in order of time, and the whole reason where the list is wide', async () => {
     await keep(swapped('a-later', Date.now() - 5_000));
     const { stdout } = await run('get', 'decisions', '-o', 'wide');
-    const acts = stdout
-      .split('\n')
-      .slice(1, -1)
-      .map((line) => line.split(/ {2,}/).slice(1, 3));
-    expect(acts).toEqual([
+    const acts = (text: string) =>
+      text
+        .split('\n')
+        .slice(1, -1)
+        .map((line) => line.split(/ {2,}/).slice(1, 3));
+    const inTime = [
       ['node/n1', 'TaintSwapped'],
       ['node/n1', 'ShutdownTaintAdded'],
       ['node/a-later', 'TaintSwapped'],
-    ]);
+    ];
+    expect(acts(stdout)).toEqual(inTime);
+    // Pages of 500, here of one, are each in order. In one page, all are.
+    expect(acts((await run('get', 'decisions', '--chunk-size=1')).stdout)).not.toEqual(inTime);
+    expect(acts((await run('get', 'decisions', '--chunk-size=0')).stdout)).toEqual(inTime);
     expect(stdout).toContain('replaced by unreachable; toleration times of pods keep running');
   });
 
