@@ -12,8 +12,8 @@
 import type { KubeAnswer, KubeApi } from '../agent/ports/kube-api.ts';
 import { admitRequest } from '../shared/access/request-throttle.ts';
 import { scanHealth } from '../shared/fleet/nodes/health-store.ts';
+import { ZONE_LABEL } from '../shared/fleet/nodes/zone.ts';
 import { defaultPolicy } from '../shared/fleet/policy.ts';
-import { ZONE_LABEL } from '../shared/fleet/zones/zone.ts';
 import type { HttpRequest, HttpResponse } from '../shared/kubernetes/request/http.ts';
 import { memoryItemStore } from '../shared/store/memory/item-store.ts';
 import { slotOf } from '../shared/ticks/tick.ts';

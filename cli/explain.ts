@@ -9,7 +9,7 @@ import { parseArgs } from 'node:util';
 import type { DecisionAbout, DecisionRecord } from '../shared/decisions/decision-record.ts';
 import { DECISION_ACTS } from '../shared/decisions/decision-record.ts';
 import { defined } from '../shared/defined.ts';
-import { zoneKeyOf } from '../shared/fleet/zones/zone.ts';
+import { zoneKeyOf } from '../shared/fleet/nodes/zone.ts';
 import type { KubeObject } from '../shared/kinds/types.ts';
 import { formatAge } from '../shared/kubernetes/age.ts';
 import { formatTime, parseTimeMs } from '../shared/kubernetes/time.ts';

@@ -10,7 +10,7 @@ import type { FunctionName } from '../functions/function-list.ts';
 import { isRenewal } from '../server/routes.ts';
 import { NODE_USER_PREFIX } from '../shared/access/authorize.ts';
 import type { RequestThrottle } from '../shared/access/request-throttle.ts';
-import type { ReadYaml } from '../shared/api/request/yaml-body.ts';
+import type { ReadYaml } from '../shared/api/yaml-body.ts';
 import type { Clock } from '../shared/clock.ts';
 import type { EndpointAnswer, EndpointRequest } from './endpoint.ts';
 import type { FaultPlan } from './faults/catalogue.ts';

@@ -1,5 +1,5 @@
 /** Promises of silence: kept, broken by a machine that stays away, or withdrawn. */
-import { PLANNED_UNTIL_ANNOTATION } from '../shared/fleet/silences/planned-silence.ts';
+import { PLANNED_UNTIL_ANNOTATION } from '../shared/fleet/nodes/planned-silence.ts';
 import { rfc3339 } from '../shared/kubernetes/rfc3339.ts';
 import { type PeopleOptions, patchNode, repeatRandomly } from './people.ts';
 import { oneOf } from './seeded-random.ts';

@@ -4,7 +4,7 @@
  * served. Only a few names are used, so an object often has the name of one that was deleted.
  */
 import { podPath } from '../agent/rules/pod-requests.ts';
-import { ZONE_LABEL } from '../shared/fleet/zones/zone.ts';
+import { ZONE_LABEL } from '../shared/fleet/nodes/zone.ts';
 import type { KubeObject } from '../shared/kinds/types.ts';
 import type { EndpointAnswer, EndpointRequest } from './endpoint.ts';
 import { MERGE_PATCH, type PeopleOptions, repeatRandomly, sendAsOperator } from './people.ts';

@@ -6,7 +6,7 @@
 
 import { podPath } from '../agent/rules/pod-requests.ts';
 import type { MemoryCloud } from '../demo/ec2/cloud.ts';
-import { ZONE_LABEL } from '../shared/fleet/zones/zone.ts';
+import { ZONE_LABEL } from '../shared/fleet/nodes/zone.ts';
 import type { KubeNode, KubeObject, Taint } from '../shared/kinds/types.ts';
 import { OPERATOR } from './access.ts';
 import type { ClusterView } from './cluster-view.ts';

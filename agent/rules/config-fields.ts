@@ -3,7 +3,7 @@
  * staging/src/k8s.io/kubelet/config/v1beta1/types.go), our own in AgentConfiguration (nodekeeper.dev/v1alpha1), and
  * flags.
  */
-import { PLANNED_SILENCE_SECONDS_MAX } from '../../shared/fleet/silences/planned-silence.ts';
+import { PLANNED_SILENCE_SECONDS_MAX } from '../../shared/fleet/nodes/planned-silence.ts';
 import {
   duration,
   enforcements,

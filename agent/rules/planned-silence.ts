@@ -1,5 +1,5 @@
-/** The promise of a machine that it will be silent until a time (shared/fleet/silences/planned-silence.ts). */
-import { PLANNED_REASON_ANNOTATION, PLANNED_UNTIL_ANNOTATION } from '../../shared/fleet/silences/planned-silence.ts';
+/** The promise of a machine that it will be silent until a time (shared/fleet/nodes/planned-silence.ts). */
+import { PLANNED_REASON_ANNOTATION, PLANNED_UNTIL_ANNOTATION } from '../../shared/fleet/nodes/planned-silence.ts';
 import { rfc3339 } from '../../shared/kubernetes/rfc3339.ts';
 import type { KubeRequest } from '../ports/kube-api.ts';
 import { nodePath } from './lease.ts';

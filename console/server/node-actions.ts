@@ -3,7 +3,7 @@ import {
   PLANNED_REASON_ANNOTATION,
   PLANNED_SILENCE_SECONDS_MAX,
   PLANNED_UNTIL_ANNOTATION,
-} from '../../shared/fleet/silences/planned-silence.ts';
+} from '../../shared/fleet/nodes/planned-silence.ts';
 import type { KubeNode, Taint } from '../../shared/kinds/types.ts';
 import { recordOf, textOf } from '../../shared/kubernetes/normal-form.ts';
 import { rfc3339 } from '../../shared/kubernetes/rfc3339.ts';

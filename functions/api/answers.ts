@@ -1,16 +1,17 @@
 /** What the API answers: every verb, documents, and requests on what is not stored. */
 import { METRICS_PATH } from '../../shared/access/authorize.ts';
+import type { Answers, Call, UnstoredRequest } from '../../shared/api/call.ts';
 import { readLog } from '../../shared/api/logs/read-log.ts';
-import type { Answers, Call, UnstoredRequest } from '../../shared/api/request/call.ts';
-import { withJsonBody } from '../../shared/api/request/yaml-body.ts';
 import { watch } from '../../shared/api/watch/watch-call.ts';
+import { withJsonBody } from '../../shared/api/yaml-body.ts';
+import type { HttpResponse } from '../../shared/kubernetes/request/http.ts';
+import type { ResourceTarget } from '../../shared/kubernetes/request/request.ts';
 import { answerAccessReview } from './access/access-review.ts';
-import { isReview } from './access/self-reviews.ts';
-import { answerNodeUpdate, isNodeUpdate } from './agents/node-updates.ts';
-import { answerNodeSessions, isNodeSessions } from './connections/node-sessions.ts';
+import { reviews } from './access/self-reviews.ts';
+import { answerNodeUpdate } from './agents/node-updates.ts';
+import { answerNodeSessions } from './connections/node-sessions.ts';
 import { answerConnection, isConnection } from './connections/pod-connection.ts';
 import type { ServeDependencies } from './dependencies.ts';
-import { isNodeLogs } from './logs/node-logs.ts';
 import { remove, removeCollection } from './verbs/delete-calls.ts';
 import { get, list } from './verbs/read-calls.ts';
 import { getScale, patchScale, updateScale } from './verbs/scale-calls.ts';
@@ -46,21 +47,41 @@ export const apiAnswers = (dependencies: ServeDependencies): Answers => ({
 
 const isScale = ({ target }: Call): boolean => target.subresource === 'scale';
 
+/** undefined: this process does not answer it. */
+type AnswerUnstored = (dependencies: ServeDependencies, asked: UnstoredRequest) => Promise<HttpResponse> | undefined;
+
+const keyOf = ({ group, version, resource }: Pick<ResourceTarget, 'group' | 'version' | 'resource'>): string =>
+  `${group}/${version}/${resource}`;
+
+/** What no object is stored for. */
+const UNSTORED: ReadonlyMap<string, AnswerUnstored> = new Map<string, AnswerUnstored>([
+  ...reviews.map((review) => [keyOf(review), answerReview] as const),
+  [
+    'nodekeeper.dev/v1alpha1/nodelogs',
+    ({ nodeLogs }, asked) => {
+      if (nodeLogs === undefined) return undefined;
+      asked.audit();
+      return nodeLogs(asked);
+    },
+  ],
+  [
+    'nodekeeper.dev/v1alpha1/nodesessions',
+    ({ nodeSessions }, asked) => nodeSessions && answerNodeSessions(nodeSessions, asked),
+  ],
+  [
+    'nodekeeper.dev/v1alpha1/nodeupdates',
+    (dependencies, asked) => {
+      asked.audit();
+      return answerNodeUpdate(dependencies, asked);
+    },
+  ],
+]);
+
 function answerUnstored(dependencies: ServeDependencies, asked: UnstoredRequest) {
   const { target } = asked;
-  if (isReview(target)) return answerReview(dependencies, asked);
-  if (isNodeLogs(target) && dependencies.nodeLogs !== undefined) {
-    asked.audit();
-    return dependencies.nodeLogs(asked);
-  }
-  if (isNodeSessions(target) && dependencies.nodeSessions !== undefined) {
-    return answerNodeSessions(dependencies.nodeSessions, asked);
-  }
-  if (isNodeUpdate(target)) {
-    asked.audit();
-    return answerNodeUpdate(dependencies, asked);
-  }
-  return isConnection(target) ? answerConnection(dependencies, asked) : undefined;
+  const answer = UNSTORED.get(keyOf(target));
+  if (answer !== undefined) return answer(dependencies, asked);
+  return target.subresource !== '' && isConnection(target) ? answerConnection(dependencies, asked) : undefined;
 }
 
 async function answerReview(dependencies: ServeDependencies, asked: UnstoredRequest) {

@@ -1,5 +1,5 @@
 import type { AccountTokenIssuer } from '../../shared/access/account-tokens.ts';
-import type { Call, ReadDependencies } from '../../shared/api/request/call.ts';
+import type { Call, ReadDependencies } from '../../shared/api/call.ts';
 import type { CidrSet } from '../../shared/fleet/cidrs/cidr-set.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
 import type { NamespacePolicies } from '../../shared/kinds/quotas/namespace-policies.ts';

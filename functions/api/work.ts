@@ -4,7 +4,7 @@ import type { AccountKeys, AccountTokenIssuer } from '../../shared/access/accoun
 import { bootstrapTokenStore } from '../../shared/access/bootstrap-token-store.ts';
 import { nodeKeyStore } from '../../shared/access/node-key-store.ts';
 import type { ReadPublicKey } from '../../shared/access/node-keys.ts';
-import type { AnswerPodLog, AnswerWatch } from '../../shared/api/request/call.ts';
+import type { AnswerPodLog, AnswerWatch } from '../../shared/api/call.ts';
 import { type RequestOptions, requestDependencies } from '../../shared/api/request-dependencies.ts';
 import { serveApi } from '../../shared/api/serve.ts';
 import { answerLongPoll } from '../../shared/api/watch/long-poll.ts';

@@ -1,7 +1,7 @@
 /** A redirected `pods/log` in the streaming function: opens the stored request for its one reader. */
 
+import type { Call } from '../../shared/api/call.ts';
 import { LOG_PARAMETER, type PodLog } from '../../shared/api/logs/pod-log.ts';
-import type { Call } from '../../shared/api/request/call.ts';
 import type { RandomSource } from '../../shared/clock.ts';
 import { closeLogRequest, openLogRequest } from '../../shared/kinds/pods/log-request-store.ts';
 import type { ResourceTarget } from '../../shared/kubernetes/request/request.ts';

@@ -16,7 +16,7 @@ import { nodeIdentity } from '../../shared/access/authorize.ts';
 import { KEY_ID_EXTRA } from '../../shared/access/node-identity.ts';
 import type { NodeKeys } from '../../shared/access/node-keys.ts';
 import type { UserInfo } from '../../shared/access/user-info.ts';
-import type { Call } from '../../shared/api/request/call.ts';
+import type { Call } from '../../shared/api/call.ts';
 import type { Clock } from '../../shared/clock.ts';
 import * as status from '../../shared/kubernetes/status.ts';
 import type { ObjectStore } from '../../shared/store/object-store.ts';

@@ -28,7 +28,7 @@ import { nodeIdentity } from '../../shared/access/authorize.ts';
 import type { Authorizer } from '../../shared/access/authorizer.ts';
 import { BOOTSTRAP_GROUP, BOOTSTRAP_USER_PREFIX } from '../../shared/access/bootstrap-token.ts';
 import { KEY_ID_EXTRA } from '../../shared/access/node-identity.ts';
-import type { ResourceStorage } from '../../shared/api/storage/resource-storage.ts';
+import type { ResourceStorage } from '../../shared/api/resource-storage.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { defined } from '../../shared/defined.ts';
 import { type Authority, makeCertificate } from '../../shared/host/certificate.ts';

@@ -1,6 +1,6 @@
 /** What is kept per identity is bounded, and the bound drops the least recent one: neither earlier nor later. */
 import { describe, expect, it } from 'vitest';
-import type { ResourceStorage } from '../api/storage/resource-storage.ts';
+import type { ResourceStorage } from '../api/resource-storage.ts';
 import type { KubePod } from '../kinds/types.ts';
 import type { Log } from '../observability/log.ts';
 import { NODES_GROUP } from './authorize.ts';

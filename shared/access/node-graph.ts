@@ -5,7 +5,7 @@
  * Cost: one query of the pods of the node per CACHE_MS, and one for each read of an object that none of them refers to.
  */
 
-import type { ResourceStorage } from '../api/storage/resource-storage.ts';
+import type { ResourceStorage } from '../api/resource-storage.ts';
 import { defined } from '../defined.ts';
 import type { ResourceDescriptor } from '../kinds/descriptor.ts';
 import { persistentvolumes } from '../kinds/persistentvolumes/serve.ts';

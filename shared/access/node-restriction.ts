@@ -8,8 +8,9 @@
  * A kubelet may set `node.kubernetes.io/exclude-disruption` on itself, because it may set all labels of that prefix.
  * Source: plugin/pkg/admission/noderestriction/admission.go, staging/src/k8s.io/kubelet/pkg/apis/well_known_labels.go.
  */
+
+import { PLANNED_SILENCE_CONDITION } from '../fleet/nodes/planned-silence.ts';
 import { FLAPPING_CONDITION } from '../fleet/silences/flapping.ts';
-import { PLANNED_SILENCE_CONDITION } from '../fleet/silences/planned-silence.ts';
 import { LEASE_NAMESPACE } from '../kinds/leases/resource.ts';
 import { nodeIdentity } from './authorize.ts';
 

@@ -1,6 +1,6 @@
 /** Memory: bindings that are as large as the store allows, in a namespace of one user, must not end the process. */
 import { expect, it } from 'vitest';
-import type { ListQuery } from '../api/storage/resource-storage.ts';
+import type { ListQuery } from '../api/resource-storage.ts';
 import type { KubeClusterRole, KubeRoleBinding } from '../kinds/types.ts';
 import { policyCache } from './policy-cache.ts';
 

@@ -11,7 +11,7 @@
  * cluster without such objects is never listed.
  */
 
-import type { ListPage, ListQuery } from '../api/storage/resource-storage.ts';
+import type { ListPage, ListQuery } from '../api/resource-storage.ts';
 import { defined } from '../defined.ts';
 import { effectiveRules } from '../kinds/roles/aggregation.ts';
 import type { PolicyView } from '../kinds/roles/grants.ts';

@@ -12,7 +12,7 @@ import type { KubeObject } from '../kinds/types.ts';
 import { NAME_LENGTH_MAX } from '../kubernetes/kubernetes.ts';
 import type { FieldSelector, LabelSelector } from '../kubernetes/selectors.ts';
 import * as status from '../kubernetes/status.ts';
-import { listKeyOf, type ResourceStorage } from './storage/resource-storage.ts';
+import { listKeyOf, type ResourceStorage } from './resource-storage.ts';
 
 /** Objects per page of the store, at most. */
 const STORE_PAGE_ITEMS = 500;

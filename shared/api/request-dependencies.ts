@@ -18,10 +18,10 @@ import { refusedSignIns } from '../kubernetes/request/refused-sign-ins.ts';
 import type { Log } from '../observability/log.ts';
 import { changeLog } from '../store/change-log.ts';
 import type { ItemStore } from '../store/item-store.ts';
-import type { ReadDependencies } from './request/call.ts';
-import type { Gzip } from './request/response-size.ts';
-import type { ReadYaml } from './request/yaml-body.ts';
-import { composeStorages, type Storages } from './storage/compose-storages.ts';
+import type { ReadDependencies } from './call.ts';
+import { composeStorages, type Storages } from './compose-storages.ts';
+import type { Gzip } from './response-size.ts';
+import type { ReadYaml } from './yaml-body.ts';
 
 export interface RequestOptions {
   readonly items: ItemStore;

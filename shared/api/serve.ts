@@ -29,11 +29,11 @@ import { isStatusError, statusResponse } from '../kubernetes/request/respond.ts'
 import { parseFieldSelector } from '../kubernetes/selectors.ts';
 import * as status from '../kubernetes/status.ts';
 import { pathSegmentName } from '../kubernetes/validate-names.ts';
-import type { Answers, Call, RequestDependencies, UnstoredRequest } from './request/call.ts';
-import { statusOfFault } from './request/fault-status.ts';
-import { negotiateShape } from './request/response-shape.ts';
-import { compressedIfLarge } from './request/response-size.ts';
-import { withJsonBody } from './request/yaml-body.ts';
+import type { Answers, Call, RequestDependencies, UnstoredRequest } from './call.ts';
+import { statusOfFault } from './fault-status.ts';
+import { negotiateShape } from './response-shape.ts';
+import { compressedIfLarge } from './response-size.ts';
+import { withJsonBody } from './yaml-body.ts';
 
 type Serving = RequestDependencies & { readonly answers: Answers };
 

@@ -5,7 +5,7 @@
  * bus rejects are counted and logged; the controller continues.
  */
 
-import { zoneKeyOf } from '../fleet/zones/zone.ts';
+import { zoneKeyOf } from '../fleet/nodes/zone.ts';
 import { ALL_FUNCTIONS } from '../functions/tick-metrics.ts';
 import { nodeNameOf } from '../kinds/pods/collection/maintain-work-list.ts';
 import type { KubeNode, KubeObject, KubePod } from '../kinds/types.ts';

@@ -1,8 +1,8 @@
 /** Nodes and pods as the scheduler reads them: what its rules need of the objects, parsed once. */
 
 import { conditionOf } from '../fleet/nodes/conditions.ts';
+import { zoneKeyOf } from '../fleet/nodes/zone.ts';
 import { hasTaint, TAINT_NOT_READY, TAINT_UNREACHABLE } from '../fleet/taints/taint.ts';
-import { zoneKeyOf } from '../fleet/zones/zone.ts';
 import { type HostPort, hostPortsOf } from '../kinds/pods/host-ports.ts';
 import { isTerminated } from '../kinds/pods/phase.ts';
 import type { KubeNode, KubePod, NodeSelectorTerm, PodSpec, TopologySpreadConstraint } from '../kinds/types.ts';

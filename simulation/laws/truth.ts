@@ -5,10 +5,10 @@
  */
 
 import { PROFILE_ANNOTATION } from '../../shared/fleet/nodes/node-profile.ts';
+import { plannedUntilMs } from '../../shared/fleet/nodes/planned-silence.ts';
+import { zoneKeyOf } from '../../shared/fleet/nodes/zone.ts';
 import { FLAPPING_TAINT_KEY } from '../../shared/fleet/silences/flapping.ts';
-import { plannedUntilMs } from '../../shared/fleet/silences/planned-silence.ts';
 import { fleetKeyOf } from '../../shared/fleet/zones/fleet-store.ts';
-import { zoneKeyOf } from '../../shared/fleet/zones/zone.ts';
 import type { KubeNode, KubeObject } from '../../shared/kinds/types.ts';
 import type { ConditionStatus, NodeCondition, Taint, Toleration } from '../../shared/kubernetes/kubernetes.ts';
 import { objectPartition } from '../../shared/store/layout.ts';

@@ -9,8 +9,8 @@
 
 import { withoutPlannedSilence, withProfile, withSilenceMarks } from '../../shared/fleet/nodes/node-digest.ts';
 import { healthWritesFor } from '../../shared/fleet/nodes/node-writes.ts';
+import { PLANNED_UNTIL_ANNOTATION } from '../../shared/fleet/nodes/planned-silence.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
-import { PLANNED_UNTIL_ANNOTATION } from '../../shared/fleet/silences/planned-silence.ts';
 import { fleetKeyOf } from '../../shared/fleet/zones/fleet-store.ts';
 import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
 import type { KubeNode } from '../../shared/kinds/types.ts';

@@ -1,6 +1,7 @@
 /** A long scenario from a seed: one outage of the controllers after the other, and no machine fails. */
+
+import { ZONE_LABEL } from '../../shared/fleet/nodes/zone.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
-import { ZONE_LABEL } from '../../shared/fleet/zones/zone.ts';
 import type { MachineSpec, Scenario, Step, StepAction } from '../../simulation/scenario.ts';
 import { seededFraction } from '../../simulation/seeded-random.ts';
 

@@ -9,7 +9,7 @@ import { bearerSchemes } from '../../shared/access/bearer.ts';
 import { accountKeys, keepAccountKey } from '../../shared/access/process-key-store.ts';
 import type { RequestLimits } from '../../shared/access/request-throttle.ts';
 import { staticTokenAuthenticator } from '../../shared/access/static-tokens.ts';
-import type { AnswerWatch } from '../../shared/api/request/call.ts';
+import type { AnswerWatch } from '../../shared/api/call.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { defined } from '../../shared/defined.ts';
 import { defaultPolicy, type Policy } from '../../shared/fleet/policy.ts';

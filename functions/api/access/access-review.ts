@@ -6,7 +6,7 @@
 
 import { ACCOUNT_ISSUER } from '../../../shared/access/account-token.ts';
 import type { UserInfo } from '../../../shared/access/user-info.ts';
-import { refuseUnacceptable } from '../../../shared/api/request/response-shape.ts';
+import { refuseUnacceptable } from '../../../shared/api/response-shape.ts';
 import { defined } from '../../../shared/defined.ts';
 import { schemaOf } from '../../../shared/kinds/schemas.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';

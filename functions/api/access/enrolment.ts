@@ -5,8 +5,8 @@ import { BOOTSTRAP_GROUP, BOOTSTRAP_USER_PREFIX } from '../../../shared/access/b
 import { KEY_ID_EXTRA } from '../../../shared/access/node-identity.ts';
 import type { ReadPublicKey } from '../../../shared/access/node-keys.ts';
 import type { UserInfo } from '../../../shared/access/user-info.ts';
-import type { Call } from '../../../shared/api/request/call.ts';
-import { shapeObject } from '../../../shared/api/request/response-shape.ts';
+import type { Call } from '../../../shared/api/call.ts';
+import { shapeObject } from '../../../shared/api/response-shape.ts';
 import { defined } from '../../../shared/defined.ts';
 import { nodeIdentity as nodeIdentitySchema } from '../../../shared/kinds/identities/schema.ts';
 import { nodeidentities } from '../../../shared/kinds/identities/serve.ts';

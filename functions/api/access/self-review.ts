@@ -5,7 +5,7 @@
 
 import type { Authorizer } from '../../../shared/access/authorizer.ts';
 import type { UserInfo } from '../../../shared/access/user-info.ts';
-import { refuseUnacceptable } from '../../../shared/api/request/response-shape.ts';
+import { refuseUnacceptable } from '../../../shared/api/response-shape.ts';
 import { defined } from '../../../shared/defined.ts';
 import { writeRefusal } from '../../../shared/kinds/effects.ts';
 import { resources } from '../../../shared/kinds/registry.ts';

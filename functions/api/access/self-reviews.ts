@@ -35,8 +35,5 @@ export const accessReviews: readonly Review[] = [
 /** All of them, for discovery and OpenAPI. */
 export const reviews: readonly Review[] = [...selfReviews, ...accessReviews];
 
-export const isReview = ({ group, version, resource }: Pick<Review, 'group' | 'version' | 'resource'>): boolean =>
-  reviews.some((each) => each.group === group && each.version === version && each.resource === resource);
-
 export const findSelfReview = (group: string, version: string, resource: string): Review | undefined =>
   selfReviews.find((each) => each.group === group && each.version === version && each.resource === resource);

@@ -8,7 +8,7 @@
  * - Machines and bootstrap tokens have limits of their own (signing-requester.ts). People need a role.
  */
 import { ADMIN_GROUPS } from '../../../shared/access/authorize.ts';
-import type { Call } from '../../../shared/api/request/call.ts';
+import type { Call } from '../../../shared/api/call.ts';
 import { readCertificateRequest } from '../../../shared/kinds/certificates/certificate-request.ts';
 import { API_CLIENT_SIGNER } from '../../../shared/kinds/certificates/signing-request.ts';
 import type { KubeCertificateSigningRequest } from '../../../shared/kinds/types.ts';

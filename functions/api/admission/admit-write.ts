@@ -1,8 +1,8 @@
 /** Which admission checks a request passes before it writes, by its resource and its user. */
 
 import { NODES_GROUP } from '../../../shared/access/authorize.ts';
-import type { Call } from '../../../shared/api/request/call.ts';
-import { PLANNED_SILENCE_SECONDS_MAX, promiseFault } from '../../../shared/fleet/silences/planned-silence.ts';
+import type { Call } from '../../../shared/api/call.ts';
+import { PLANNED_SILENCE_SECONDS_MAX, promiseFault } from '../../../shared/fleet/nodes/planned-silence.ts';
 import { certificatesigningrequests } from '../../../shared/kinds/certificates/serve.ts';
 import { effectOf } from '../../../shared/kinds/effects.ts';
 import { nodes, priorityclasses } from '../../../shared/kinds/registry.ts';

@@ -9,7 +9,7 @@
 
 import type { Authorizer } from '../../../shared/access/authorizer.ts';
 import type { UserInfo } from '../../../shared/access/user-info.ts';
-import type { Call } from '../../../shared/api/request/call.ts';
+import type { Call } from '../../../shared/api/call.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import { isDefaultPolicy } from '../../../shared/kinds/roles/default-policies.ts';
 import { FULL_AUTHORITY, missingRules, ruleLines } from '../../../shared/kinds/roles/policy-rule.ts';

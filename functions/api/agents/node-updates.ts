@@ -60,9 +60,6 @@ import type { ApiDependencies } from '../dependencies.ts';
 import { modifyObject } from '../verbs/modify-object.ts';
 import { HOLDERS_MS, type ReadHolders } from './release-holders.ts';
 
-export const isNodeUpdate = ({ group, version, resource }: ResourceTarget): boolean =>
-  group === 'nodekeeper.dev' && version === 'v1alpha1' && resource === 'nodeupdates';
-
 /** Releases that are considered. A cluster has one per fleet of machines. */
 const RELEASES_MAX = 50;
 const PAGE_NODES = 500;

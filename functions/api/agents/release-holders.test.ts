@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { ResourceStorage } from '../../../shared/api/storage/resource-storage.ts';
+import type { ResourceStorage } from '../../../shared/api/resource-storage.ts';
 import { releaseHolders } from './release-holders.ts';
 
 it('reads each Node once per minute, and one that does not exist with each question', async () => {

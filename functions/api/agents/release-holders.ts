@@ -6,7 +6,7 @@
  */
 import { AGENT_VERSION_ANNOTATION } from '../../../shared/agents/agent-version.ts';
 import type { Holder } from '../../../shared/agents/release-rollout.ts';
-import type { ReadDependencies } from '../../../shared/api/request/call.ts';
+import type { ReadDependencies } from '../../../shared/api/call.ts';
 import { nodes } from '../../../shared/kinds/registry.ts';
 import type { KubeNode } from '../../../shared/kinds/types.ts';
 

@@ -2,13 +2,9 @@
  * The connections of an agent that answer exec, attach and port-forward. A node may use only the paths of its own name.
  */
 import { authorize, nodeIdentity } from '../../../shared/access/authorize.ts';
-import type { UnstoredRequest } from '../../../shared/api/request/call.ts';
+import type { UnstoredRequest } from '../../../shared/api/call.ts';
 import type { HttpResponse } from '../../../shared/kubernetes/request/http.ts';
-import type { ResourceTarget } from '../../../shared/kubernetes/request/request.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
-
-export const isNodeSessions = ({ group, version, resource }: ResourceTarget): boolean =>
-  group === 'nodekeeper.dev' && version === 'v1alpha1' && resource === 'nodesessions';
 
 /** Accepts the line of a node, or with an id the connection of one session. @throws StatusError */
 export type AcceptNodeSession = (nodeName: string, sessionId: string, asked: UnstoredRequest) => HttpResponse;

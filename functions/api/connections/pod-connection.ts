@@ -4,8 +4,9 @@
  * is. `nodekeeper serve` opens the first three. Source of the checks before it: pkg/registry/core/pod/strategy.go
  * (streamLocation).
  */
+
+import type { ReadDependencies, UnstoredRequest } from '../../../shared/api/call.ts';
 import { refuseWithoutAgent } from '../../../shared/api/logs/without-agent.ts';
-import type { ReadDependencies, UnstoredRequest } from '../../../shared/api/request/call.ts';
 import { logContainer } from '../../../shared/kinds/pods/pod-log-options.ts';
 import { findResource } from '../../../shared/kinds/registry.ts';
 import type { KubePod } from '../../../shared/kinds/types.ts';

@@ -1,7 +1,7 @@
 /** `pods/log` in the API: stores the request for the agent, and redirects the client to the streaming function. */
 
+import type { AnswerPodLog } from '../../../shared/api/call.ts';
 import { LOG_PARAMETER } from '../../../shared/api/logs/pod-log.ts';
-import type { AnswerPodLog } from '../../../shared/api/request/call.ts';
 import { type Redirection, redirectWithTicket } from '../../../shared/api/watch/watch-redirect.ts';
 import type { RandomSource } from '../../../shared/clock.ts';
 import {

@@ -25,9 +25,6 @@ import { json } from '../../../shared/kubernetes/request/respond.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import type { ItemStore } from '../../../shared/store/item-store.ts';
 
-export const isNodeLogs = ({ group, version, resource }: ResourceTarget): boolean =>
-  group === 'nodekeeper.dev' && version === 'v1alpha1' && resource === 'nodelogs';
-
 /** Compressed output may be a little longer than the output. Bytes. */
 const DATA_BYTES_MAX = LOG_CHUNK_BYTES_MAX + 1_024;
 /** 100 MB of output in chunks of one byte would be more: the agent then ends. */

@@ -4,7 +4,7 @@
  * `?scope=controller` leaves the objects out: it reads the digests of the nodes, 250 bytes each, instead of 4 KB.
  */
 
-import type { ReadDependencies } from '../../../shared/api/request/call.ts';
+import type { ReadDependencies } from '../../../shared/api/call.ts';
 import type { Clock } from '../../../shared/clock.ts';
 import { gateVerdictFor } from '../../../shared/fleet/marks/gate.ts';
 import { scanHealth } from '../../../shared/fleet/nodes/health-store.ts';

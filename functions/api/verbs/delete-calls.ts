@@ -1,8 +1,8 @@
 /** DELETE of one object and of a collection. */
 
+import { type Call, selectorsOf } from '../../../shared/api/call.ts';
 import { listObjects } from '../../../shared/api/list-objects.ts';
-import { type Call, selectorsOf } from '../../../shared/api/request/call.ts';
-import { shapeList, shapeObject } from '../../../shared/api/request/response-shape.ts';
+import { shapeList, shapeObject } from '../../../shared/api/response-shape.ts';
 import { defined } from '../../../shared/defined.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import { priorityclasses } from '../../../shared/kinds/priorityclasses/serve.ts';

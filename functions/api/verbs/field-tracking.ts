@@ -1,8 +1,8 @@
 /** managedFields of writes other than apply: the writer owns the fields that it changes. */
 
 import { NODES_GROUP } from '../../../shared/access/authorize.ts';
-import type { Call } from '../../../shared/api/request/call.ts';
-import type { ResourceStorage } from '../../../shared/api/storage/resource-storage.ts';
+import type { Call } from '../../../shared/api/call.ts';
+import type { ResourceStorage } from '../../../shared/api/resource-storage.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import { storedAs } from '../../../shared/kinds/registry.ts';
 import { schemaFor } from '../../../shared/kinds/schemas.ts';
@@ -10,7 +10,7 @@ import { apiVersionOf } from '../../../shared/kubernetes/api-version.ts';
 import { invalidValue } from '../../../shared/kubernetes/causes.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
-import { fieldManagerFault, managerFromUserAgent, trackUpdate, type Writer } from '../patch/managed-fields.ts';
+import { fieldManagerFault, managerFromUserAgent, trackUpdate, type Writer } from './managed-fields.ts';
 import type { WriteOptions } from './write-options.ts';
 
 export function writerOf({ request, descriptor, target, nowMs }: Call, optionsKind: string): Writer {

@@ -7,7 +7,7 @@
  * times.
  */
 
-import type { WriteResult } from '../../../shared/api/storage/resource-storage.ts';
+import type { WriteResult } from '../../../shared/api/resource-storage.ts';
 import { defined } from '../../../shared/defined.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import { hasSpecFinalizers, namespaces } from '../../../shared/kinds/namespaces/serve.ts';

@@ -1,14 +1,9 @@
 /** GET of one object and of a list. */
 
+import { type Call, type ReadDependencies, selectorsOf } from '../../../shared/api/call.ts';
 import { listObjects } from '../../../shared/api/list-objects.ts';
-import { type Call, type ReadDependencies, selectorsOf } from '../../../shared/api/request/call.ts';
-import { shapeList, shapeObject } from '../../../shared/api/request/response-shape.ts';
-import {
-  acceptsGzip,
-  compressedIfLarge,
-  payloadBytes,
-  RESPONSE_BYTES_MAX,
-} from '../../../shared/api/request/response-size.ts';
+import { shapeList, shapeObject } from '../../../shared/api/response-shape.ts';
+import { acceptsGzip, compressedIfLarge, payloadBytes, RESPONSE_BYTES_MAX } from '../../../shared/api/response-size.ts';
 import { effectOf } from '../../../shared/kinds/effects.ts';
 import type { HttpResponse } from '../../../shared/kubernetes/request/http.ts';
 import { checkListOptions, refuseFutureVersion } from '../../../shared/kubernetes/request/list-options.ts';

@@ -10,7 +10,7 @@ import {
 } from '../../../shared/access/account-token.ts';
 import { nodeIdentity } from '../../../shared/access/authorize.ts';
 import { podReferenceFault, tokenRequestFault } from '../../../shared/access/node-restriction.ts';
-import type { Call } from '../../../shared/api/request/call.ts';
+import type { Call } from '../../../shared/api/call.ts';
 import { defined } from '../../../shared/defined.ts';
 import { nodes, pods } from '../../../shared/kinds/registry.ts';
 import { secrets } from '../../../shared/kinds/secrets/serve.ts';

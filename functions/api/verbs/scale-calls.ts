@@ -1,6 +1,6 @@
 /** GET, PUT and PATCH of the scale of a workload. Source: upstream pkg/registry/apps/deployment/storage, ScaleREST. */
 
-import type { Call } from '../../../shared/api/request/call.ts';
+import type { Call } from '../../../shared/api/call.ts';
 import { selectorText } from '../../../shared/kinds/cells.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import type { KubeDeployment, KubeObject, KubeReplicationController } from '../../../shared/kinds/types.ts';

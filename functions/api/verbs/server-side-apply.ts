@@ -1,6 +1,6 @@
 /** Server-side apply: computes the object to store from a body of type `application/apply-patch+yaml`. */
 
-import type { ReadYaml } from '../../../shared/api/request/yaml-body.ts';
+import type { ReadYaml } from '../../../shared/api/yaml-body.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
 import { forbiddenField, required } from '../../../shared/kubernetes/causes.ts';
@@ -15,8 +15,8 @@ import {
 import { isAskedFor } from '../../../shared/kubernetes/request/request.ts';
 import type { StructSchema } from '../../../shared/kubernetes/schema.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
-import { applyServerSide } from '../patch/apply.ts';
-import type { Writer } from '../patch/managed-fields.ts';
+import { applyServerSide } from './apply.ts';
+import type { Writer } from './managed-fields.ts';
 
 export interface ApplyBody {
   readonly applied: unknown;

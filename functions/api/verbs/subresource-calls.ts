@@ -1,6 +1,6 @@
 /** POST of pods/eviction and pods/binding. Their bodies are an Eviction and a Binding. */
 
-import type { Call } from '../../../shared/api/request/call.ts';
+import type { Call } from '../../../shared/api/call.ts';
 import { schemaOf } from '../../../shared/kinds/schemas.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
 import { decodeObject, fieldValidationOf, refuseOtherKind } from '../../../shared/kubernetes/request/body.ts';

@@ -1,8 +1,8 @@
 /** POST, PUT and PATCH: read the body, run the verb, shape the response. */
 
 import { readsAsNode } from '../../../shared/access/authorize.ts';
-import type { Call } from '../../../shared/api/request/call.ts';
-import { shapeObject } from '../../../shared/api/request/response-shape.ts';
+import type { Call } from '../../../shared/api/call.ts';
+import { shapeObject } from '../../../shared/api/response-shape.ts';
 import { defined } from '../../../shared/defined.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import { creationWarning } from '../../../shared/kinds/effects.ts';

@@ -6,8 +6,8 @@
  * pkg/controller/daemon/util/daemonset_util.go.
  */
 
+import { PLANNED_SILENCE_TAINT } from '../../../shared/fleet/nodes/planned-silence.ts';
 import { FLAPPING_TAINT_KEY } from '../../../shared/fleet/silences/flapping.ts';
-import { PLANNED_SILENCE_TAINT } from '../../../shared/fleet/silences/planned-silence.ts';
 import {
   TAINT_DISK_PRESSURE,
   TAINT_MEMORY_PRESSURE,

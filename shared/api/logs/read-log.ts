@@ -9,7 +9,7 @@ import { logContainer, podLogOptions, refuseWithoutLog } from '../../kinds/pods/
 import type { KubePod } from '../../kinds/types.ts';
 import type { HttpResponse } from '../../kubernetes/request/http.ts';
 import * as status from '../../kubernetes/status.ts';
-import type { Call, ReadDependencies } from '../request/call.ts';
+import type { Call, ReadDependencies } from '../call.ts';
 import { refuseWithoutAgent } from './without-agent.ts';
 
 const NO_CONTENT: HttpResponse = { status: 204, headers: { 'cache-control': 'no-cache, private' }, body: '' };

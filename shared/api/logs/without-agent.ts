@@ -1,7 +1,7 @@
 import { nodes } from '../../kinds/nodes/serve.ts';
 import type { KubeNode } from '../../kinds/types.ts';
 import * as status from '../../kubernetes/status.ts';
-import type { ReadDependencies } from '../request/call.ts';
+import type { ReadDependencies } from '../call.ts';
 
 /** The agent reports itself as a kubelet of this build (agent/bin/agent-process.ts). */
 const AGENT_BUILD = '-nodekeeper.';

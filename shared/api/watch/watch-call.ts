@@ -3,7 +3,7 @@
 import type { HttpRequest, HttpResponse } from '../../kubernetes/request/http.ts';
 import { checkWatchOptions } from '../../kubernetes/request/list-options.ts';
 import { isAskedFor, wholeNumberOf } from '../../kubernetes/request/request.ts';
-import { type Call, type ReadDependencies, selectorsOf } from '../request/call.ts';
+import { type Call, type ReadDependencies, selectorsOf } from '../call.ts';
 
 export async function watch(dependencies: ReadDependencies, call: Call): Promise<HttpResponse> {
   const { descriptor, target, request } = call;

@@ -1,7 +1,7 @@
 import type { ResourceDescriptor } from '../../kinds/descriptor.ts';
 import type { KubeObject } from '../../kinds/types.ts';
 import { buildTable } from '../../kubernetes/table.ts';
-import { type Shape, shapeObject } from '../request/response-shape.ts';
+import { type Shape, shapeObject } from '../response-shape.ts';
 import type { WatchEvent } from './watch-events.ts';
 
 export interface LineOptions {

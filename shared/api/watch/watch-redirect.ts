@@ -2,7 +2,7 @@
 
 import type { WatchTicketIssuer } from '../../access/watch-tickets.ts';
 import type { HttpResponse } from '../../kubernetes/request/http.ts';
-import type { AnswerWatch, Call } from '../request/call.ts';
+import type { AnswerWatch, Call } from '../call.ts';
 import { beginsWithState } from './watch-request.ts';
 
 /** Query parameter that carries the ticket. */

@@ -12,8 +12,8 @@ import { parseUint64 } from '../../kubernetes/whole-number.ts';
 import type { ChangeLog } from '../../store/change-log.ts';
 import { resourceVersionOf } from '../../store/object-record.ts';
 import { matches } from '../list-objects.ts';
-import type { Shape } from '../request/response-shape.ts';
-import type { ResourceStorage } from '../storage/resource-storage.ts';
+import type { ResourceStorage } from '../resource-storage.ts';
+import type { Shape } from '../response-shape.ts';
 
 /** Objects per page of the initial state. */
 const STATE_PAGE_ITEMS = 500;

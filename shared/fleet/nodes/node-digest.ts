@@ -5,13 +5,13 @@ import { defined } from '../../defined.ts';
 import type { KubeNode, KubeObject } from '../../kinds/types.ts';
 import { parseTimeMs } from '../../kubernetes/time.ts';
 import type { Policy } from '../policy.ts';
-import { plannedUntilMs, silenceMarks, withoutPromise } from '../silences/planned-silence.ts';
 import { noExecuteOf } from '../taints/node-taints.ts';
-import { isExcluded, zoneKeyOf } from '../zones/zone.ts';
 import { readyStatusOf } from './conditions.ts';
 import { isSuspect } from './health.ts';
 import type { NodeHealth } from './health-row.ts';
 import { PROFILE_ANNOTATION, profileNameOf } from './node-profile.ts';
+import { plannedUntilMs, silenceMarks, withoutPromise } from './planned-silence.ts';
+import { isExcluded, zoneKeyOf } from './zone.ts';
 
 export type DigestOfNode = Pick<
   NodeHealth,

@@ -7,8 +7,8 @@ import type { ConditionStatus, NodeCondition, Taint } from '../../kubernetes/kub
 import { rfc3339 } from '../../kubernetes/rfc3339.ts';
 import type { NodeHealth } from '../nodes/health-row.ts';
 import { DEFAULT_PROFILE, PROFILE_ANNOTATION, policyOf, profileNameOf, selectedKeys } from '../nodes/node-profile.ts';
+import { PLANNED_REASON_ANNOTATION, plannedUntilMs } from '../nodes/planned-silence.ts';
 import type { NodeProfile, Policy } from '../policy.ts';
-import { PLANNED_REASON_ANNOTATION, plannedUntilMs } from '../silences/planned-silence.ts';
 import { carriedNoExecute, decideNoExecute } from './node-taints.ts';
 import { reconciledTaints } from './rule.ts';
 

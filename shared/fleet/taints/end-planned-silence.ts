@@ -3,8 +3,8 @@
 import type { KubeNode } from '../../kinds/types.ts';
 import { changeNode } from '../nodes/change-node.ts';
 import { withoutPlannedSilence } from '../nodes/node-digest.ts';
+import { plannedUntilMs } from '../nodes/planned-silence.ts';
 import { type ReportDependencies, reportUnwritable } from '../nodes/report-unwritable.ts';
-import { plannedUntilMs } from '../silences/planned-silence.ts';
 
 interface EndedSilence {
   readonly nodeName: string;

@@ -1,5 +1,5 @@
-import type { KindStorage } from '../../api/storage/kind-storage.ts';
-import { emptyStorage } from '../../api/storage/object-storage.ts';
+import type { KindStorage } from '../../api/kind-storage.ts';
+import { emptyStorage } from '../../api/object-storage.ts';
 import { componentStatusStorage } from '../services/api-objects.ts';
 import { COMPONENT_STATUSES } from './resource.ts';
 import { alwaysEmptyResources } from './serve.ts';

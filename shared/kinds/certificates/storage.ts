@@ -1,4 +1,4 @@
-import type { KindStorage } from '../../api/storage/kind-storage.ts';
+import type { KindStorage } from '../../api/kind-storage.ts';
 import { certificatesigningrequests } from './serve.ts';
 
 /**

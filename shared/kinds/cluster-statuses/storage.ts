@@ -1,8 +1,8 @@
 /** The read-only storage of the one ClusterStatus: a strongly consistent read of one item, and half a unit. */
 
-import type { KindStorage } from '../../api/storage/kind-storage.ts';
-import { readOnlyStorage } from '../../api/storage/read-only-storage.ts';
-import type { ResourceStorage } from '../../api/storage/resource-storage.ts';
+import type { KindStorage } from '../../api/kind-storage.ts';
+import { readOnlyStorage } from '../../api/read-only-storage.ts';
+import type { ResourceStorage } from '../../api/resource-storage.ts';
 import type { Clock } from '../../clock.ts';
 import type { Policy } from '../../fleet/policy.ts';
 import type { FleetStore } from '../../fleet/zones/fleet-store.ts';

@@ -3,10 +3,10 @@
  * `zone=…`, `about.kind=Fleet`) a list is one query. Without one it reads all decisions.
  */
 
-import type { KindStorage } from '../../api/storage/kind-storage.ts';
-import { readOnlyStorage } from '../../api/storage/read-only-storage.ts';
-import type { ResourceStorage } from '../../api/storage/resource-storage.ts';
-import { uidOfName } from '../../api/storage/uid-of-name.ts';
+import type { KindStorage } from '../../api/kind-storage.ts';
+import { readOnlyStorage } from '../../api/read-only-storage.ts';
+import type { ResourceStorage } from '../../api/resource-storage.ts';
+import { uidOfName } from '../../api/uid-of-name.ts';
 import type { Clock } from '../../clock.ts';
 import { type DecisionAbout, WORKLOAD_KINDS } from '../../decisions/decision-record.ts';
 import type { DecisionStore, NamedDecision } from '../../decisions/decision-store.ts';

@@ -1,4 +1,4 @@
-import type { KindStorage } from '../../api/storage/kind-storage.ts';
+import type { KindStorage } from '../../api/kind-storage.ts';
 import { events } from './serve.ts';
 
 /** Events expire one hour after they were last written, as with upstream's --event-ttl. */

@@ -4,8 +4,8 @@ import type { BootstrapTokenStore, StoredBootstrapToken } from '../../access/boo
 import { bootstrapTokenStore } from '../../access/bootstrap-token-store.ts';
 import type { NodeIdentity, NodeKeyStore } from '../../access/node-key-store.ts';
 import { nodeKeyStore } from '../../access/node-key-store.ts';
-import type { KindStorage } from '../../api/storage/kind-storage.ts';
-import type { ResourceStorage, WriteResult } from '../../api/storage/resource-storage.ts';
+import type { KindStorage } from '../../api/kind-storage.ts';
+import type { ResourceStorage, WriteResult } from '../../api/resource-storage.ts';
 import type { Clock } from '../../clock.ts';
 import { defined } from '../../defined.ts';
 import { apiVersionOf } from '../../kubernetes/api-version.ts';

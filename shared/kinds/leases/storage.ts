@@ -1,8 +1,8 @@
 /** The storage of node leases: rows of the `health` table, with the digest of their Node. Other leases are objects. */
 
-import type { KindStorage } from '../../api/storage/kind-storage.ts';
-import { splitStorage } from '../../api/storage/object-storage.ts';
-import type { ResourceStorage, WriteResult } from '../../api/storage/resource-storage.ts';
+import type { KindStorage } from '../../api/kind-storage.ts';
+import { splitStorage } from '../../api/object-storage.ts';
+import type { ResourceStorage, WriteResult } from '../../api/resource-storage.ts';
 import type { Clock, RandomSource } from '../../clock.ts';
 import { defined } from '../../defined.ts';
 import { hasLease } from '../../fleet/nodes/health-row.ts';

@@ -1,8 +1,8 @@
 /** Namespaces and the objects that each of them has from its creation (shared/kinds/namespaces/contents.ts). */
 
-import type { KindStorage } from '../../api/storage/kind-storage.ts';
-import { withInitialObjects } from '../../api/storage/object-storage.ts';
-import type { ResourceStorage } from '../../api/storage/resource-storage.ts';
+import type { KindStorage } from '../../api/kind-storage.ts';
+import { withInitialObjects } from '../../api/object-storage.ts';
+import type { ResourceStorage } from '../../api/resource-storage.ts';
 import { formatTime } from '../../kubernetes/time.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
 import { configmaps } from '../configmaps/serve.ts';

@@ -3,10 +3,10 @@
  * nodes reads their rows for half a read unit each, besides the Nodes.
  */
 
-import type { KindStorage } from '../../api/storage/kind-storage.ts';
-import { emptyStorage } from '../../api/storage/object-storage.ts';
-import { readOnlyStorage } from '../../api/storage/read-only-storage.ts';
-import type { ResourceStorage } from '../../api/storage/resource-storage.ts';
+import type { KindStorage } from '../../api/kind-storage.ts';
+import { emptyStorage } from '../../api/object-storage.ts';
+import { readOnlyStorage } from '../../api/read-only-storage.ts';
+import type { ResourceStorage } from '../../api/resource-storage.ts';
 import type { Clock } from '../../clock.ts';
 import { parseUsage, USAGE_ANNOTATION } from '../../fleet/nodes/node-usage.ts';
 import type { Item, ItemReader, ItemStore } from '../../store/item-store.ts';

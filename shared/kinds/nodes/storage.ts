@@ -5,8 +5,8 @@
  * explains why no acknowledged write is lost.
  */
 
-import type { KindStorage } from '../../api/storage/kind-storage.ts';
-import type { ResourceStorage, WriteResult } from '../../api/storage/resource-storage.ts';
+import type { KindStorage } from '../../api/kind-storage.ts';
+import type { ResourceStorage, WriteResult } from '../../api/resource-storage.ts';
 import type { Clock } from '../../clock.ts';
 import { readyStatusOf } from '../../fleet/nodes/conditions.ts';
 import { heartbeatTimesOf } from '../../fleet/nodes/health-row.ts';

@@ -5,8 +5,8 @@
  * Cost: a read of all pods of each namespace with a budget in the response, and of their controllers.
  */
 
-import type { KindStorage } from '../../api/storage/kind-storage.ts';
-import type { ResourceStorage } from '../../api/storage/resource-storage.ts';
+import type { KindStorage } from '../../api/kind-storage.ts';
+import type { ResourceStorage } from '../../api/resource-storage.ts';
 import { defined } from '../../defined.ts';
 import type { ObjectStore } from '../../store/object-store.ts';
 import { expectedPodsOf } from '../pods/budget-scale.ts';

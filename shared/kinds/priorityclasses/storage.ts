@@ -1,5 +1,5 @@
-import type { KindStorage } from '../../api/storage/kind-storage.ts';
-import { withInitialObjects } from '../../api/storage/object-storage.ts';
+import type { KindStorage } from '../../api/kind-storage.ts';
+import { withInitialObjects } from '../../api/object-storage.ts';
 import { formatTime } from '../../kubernetes/time.ts';
 import { priorityclasses } from './serve.ts';
 import { systemPriorityClasses } from './system-classes.ts';

@@ -6,13 +6,8 @@
  */
 
 import type { Policies } from '../../access/policy-cache.ts';
-import type { KindStorage } from '../../api/storage/kind-storage.ts';
-import {
-  listKeyOf as keyOf,
-  type ListPage,
-  type ListQuery,
-  type ResourceStorage,
-} from '../../api/storage/resource-storage.ts';
+import type { KindStorage } from '../../api/kind-storage.ts';
+import { listKeyOf as keyOf, type ListPage, type ListQuery, type ResourceStorage } from '../../api/resource-storage.ts';
 import type { Clock } from '../../clock.ts';
 import type { KubeClusterRole, KubeObject } from '../types.ts';
 import { effectiveRules } from './aggregation.ts';

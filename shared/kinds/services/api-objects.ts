@@ -6,7 +6,7 @@
  * traffic is routed to either.
  */
 
-import type { ListPage, ResourceStorage } from '../../api/storage/resource-storage.ts';
+import type { ListPage, ResourceStorage } from '../../api/resource-storage.ts';
 import { formatTime } from '../../kubernetes/time.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
 import type { NewObjectContext } from '../namespaces/contents.ts';

@@ -8,8 +8,8 @@
  * Cost of a creation: the write of the IPAddress and a read, besides the write of the Service.
  */
 
-import type { KindStorage, StorageContext } from '../../api/storage/kind-storage.ts';
-import type { ResourceStorage, WriteResult } from '../../api/storage/resource-storage.ts';
+import type { KindStorage, StorageContext } from '../../api/kind-storage.ts';
+import type { ResourceStorage, WriteResult } from '../../api/resource-storage.ts';
 import type { Clock, RandomSource } from '../../clock.ts';
 import { typed } from '../../kubernetes/normal-form.ts';
 import * as status from '../../kubernetes/status.ts';

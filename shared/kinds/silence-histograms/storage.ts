@@ -1,9 +1,9 @@
 /** The read-only storage of SilenceHistograms: rows of one partition, in order of time. */
 
-import type { KindStorage } from '../../api/storage/kind-storage.ts';
-import { readOnlyStorage } from '../../api/storage/read-only-storage.ts';
-import type { ResourceStorage } from '../../api/storage/resource-storage.ts';
-import { uidOfName } from '../../api/storage/uid-of-name.ts';
+import type { KindStorage } from '../../api/kind-storage.ts';
+import { readOnlyStorage } from '../../api/read-only-storage.ts';
+import type { ResourceStorage } from '../../api/resource-storage.ts';
+import { uidOfName } from '../../api/uid-of-name.ts';
 import type { Clock } from '../../clock.ts';
 import { defined } from '../../defined.ts';
 import type { SilenceHour } from '../../fleet/silences/silence-hour.ts';

@@ -32,7 +32,7 @@ export interface ReadBody {
   readonly ignoresUnknownFields?: boolean;
 }
 
-/** Media types of bodies that the API accepts; it reads YAML as JSON (api/request/yaml-body.ts). */
+/** Media types of bodies that the API accepts; it reads YAML as JSON (shared/api/yaml-body.ts). */
 const ACCEPTED = ['application/json', 'application/yaml', PROTOBUF_MEDIA_TYPE];
 const JSON_TYPES = new Set(['', 'application/json', 'text/json', '*/*']);
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { StoreFault } from '../../store/item-store.ts';
+import { StoreFault } from '../store/item-store.ts';
 import { statusOfFault } from './fault-status.ts';
 
 const at = (fraction: number) => ({ fraction: () => fraction });

@@ -2,7 +2,7 @@
  * The size of a response. Lambda limits a response to 6 MB. It counts a text body as a JSON string and a binary body
  * as base64. Large texts are compressed for clients that accept gzip. AWS: "Lambda quotas".
  */
-import type { HttpRequest, HttpResponse } from '../../kubernetes/request/http.ts';
+import type { HttpRequest, HttpResponse } from '../kubernetes/request/http.ts';
 
 /** Encoded bytes of a body. Lambda accepts 6,291,556 bytes per response; the difference is for the headers. */
 export const RESPONSE_BYTES_MAX = 6_200_000;

@@ -2,11 +2,11 @@
  * The form of a response body: the object, a Table, or only the metadata. The `Accept` header and the query parameter
  * `includeObject` choose it. Kubernetes: "Kubernetes API Concepts", receiving resources as Tables.
  */
-import { defined } from '../../defined.ts';
-import type { ResourceDescriptor } from '../../kinds/descriptor.ts';
-import type { KubeObject } from '../../kinds/types.ts';
-import { type MediaRange, mediaRanges } from '../../kubernetes/accept.ts';
-import * as status from '../../kubernetes/status.ts';
+import { defined } from '../defined.ts';
+import type { ResourceDescriptor } from '../kinds/descriptor.ts';
+import type { KubeObject } from '../kinds/types.ts';
+import { type MediaRange, mediaRanges } from '../kubernetes/accept.ts';
+import * as status from '../kubernetes/status.ts';
 import {
   type AnswerForm,
   answerForm,
@@ -15,8 +15,8 @@ import {
   parseIncludeObject,
   partialMetadata,
   partialMetadataList,
-} from '../../kubernetes/table.ts';
-import type { ListedPage } from '../list-objects.ts';
+} from '../kubernetes/table.ts';
+import type { ListedPage } from './list-objects.ts';
 
 export interface Shape {
   readonly form: AnswerForm;

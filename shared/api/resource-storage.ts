@@ -3,9 +3,9 @@
  * `health`, where a beat is one small write. Outcomes are values, which the verbs turn into Kubernetes responses.
  */
 
-import type { KubeObject } from '../../kinds/types.ts';
-import type { FieldSelector } from '../../kubernetes/selectors.ts';
-import type { ObjectWrite } from '../../store/object-store.ts';
+import type { KubeObject } from '../kinds/types.ts';
+import type { FieldSelector } from '../kubernetes/selectors.ts';
+import type { ObjectWrite } from '../store/object-store.ts';
 
 export interface ListQuery {
   /** '' for all namespaces. */

@@ -1,12 +1,12 @@
 /** How a kind says where its objects are stored: its folder's storage.ts exports a list of KindStorage. */
-import type { Policies } from '../../access/policy-cache.ts';
-import type { Clock, RandomSource } from '../../clock.ts';
-import type { Policy } from '../../fleet/policy.ts';
-import type { ResourceDescriptor } from '../../kinds/descriptor.ts';
-import type { ApiAuthorities, NewObjectContext } from '../../kinds/namespaces/contents.ts';
-import type { NamespacePolicies } from '../../kinds/quotas/namespace-policies.ts';
-import type { ChangeLog } from '../../store/change-log.ts';
-import type { ItemStore } from '../../store/item-store.ts';
+import type { Policies } from '../access/policy-cache.ts';
+import type { Clock, RandomSource } from '../clock.ts';
+import type { Policy } from '../fleet/policy.ts';
+import type { ResourceDescriptor } from '../kinds/descriptor.ts';
+import type { ApiAuthorities, NewObjectContext } from '../kinds/namespaces/contents.ts';
+import type { NamespacePolicies } from '../kinds/quotas/namespace-policies.ts';
+import type { ChangeLog } from '../store/change-log.ts';
+import type { ItemStore } from '../store/item-store.ts';
 import type { ObjectStorageOptions } from './object-storage.ts';
 import type { ResourceStorage } from './resource-storage.ts';
 

@@ -1,26 +1,26 @@
 /** The request that a verb receives, what the verbs depend on, and the selectors of a query. */
 
-import type { AuditTrail } from '../../access/audit-trail.ts';
-import type { Authenticator } from '../../access/authenticator.ts';
-import type { Authorizer } from '../../access/authorizer.ts';
-import type { RequestThrottle } from '../../access/request-throttle.ts';
-import type { UserInfo } from '../../access/user-info.ts';
-import type { Clock, RandomSource } from '../../clock.ts';
-import type { ResourceDescriptor } from '../../kinds/descriptor.ts';
-import type { Verb } from '../../kinds/stored-resource.ts';
-import type { HttpRequest, HttpResponse } from '../../kubernetes/request/http.ts';
-import type { NoteFault } from '../../kubernetes/request/log-throttle.ts';
-import type { NoteRefusal } from '../../kubernetes/request/refused-sign-ins.ts';
-import type { ResourceTarget } from '../../kubernetes/request/request.ts';
-import { parseFieldSelector, parseLabelSelector, unsupportedField } from '../../kubernetes/selectors.ts';
-import * as status from '../../kubernetes/status.ts';
-import type { Log } from '../../observability/log.ts';
-import type { ChangeLog } from '../../store/change-log.ts';
-import type { PodLog } from '../logs/pod-log.ts';
-import type { ResourceStorage } from '../storage/resource-storage.ts';
-import type { WatchCall, WatchSource } from '../watch/watch-request.ts';
+import type { AuditTrail } from '../access/audit-trail.ts';
+import type { Authenticator } from '../access/authenticator.ts';
+import type { Authorizer } from '../access/authorizer.ts';
+import type { RequestThrottle } from '../access/request-throttle.ts';
+import type { UserInfo } from '../access/user-info.ts';
+import type { Clock, RandomSource } from '../clock.ts';
+import type { ResourceDescriptor } from '../kinds/descriptor.ts';
+import type { Verb } from '../kinds/stored-resource.ts';
+import type { HttpRequest, HttpResponse } from '../kubernetes/request/http.ts';
+import type { NoteFault } from '../kubernetes/request/log-throttle.ts';
+import type { NoteRefusal } from '../kubernetes/request/refused-sign-ins.ts';
+import type { ResourceTarget } from '../kubernetes/request/request.ts';
+import { parseFieldSelector, parseLabelSelector, unsupportedField } from '../kubernetes/selectors.ts';
+import * as status from '../kubernetes/status.ts';
+import type { Log } from '../observability/log.ts';
+import type { ChangeLog } from '../store/change-log.ts';
+import type { PodLog } from './logs/pod-log.ts';
+import type { ResourceStorage } from './resource-storage.ts';
 import type { Shape } from './response-shape.ts';
 import type { Gzip } from './response-size.ts';
+import type { WatchCall, WatchSource } from './watch/watch-request.ts';
 import type { ReadYaml } from './yaml-body.ts';
 
 /** What receiving and authorizing a request needs. */

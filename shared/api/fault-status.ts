@@ -7,9 +7,9 @@
  * pkg/storage/errors/storage.go). The seconds are random: the clients of one outage must not return together.
  */
 
-import type { RandomSource } from '../../clock.ts';
-import * as status from '../../kubernetes/status.ts';
-import { StoreFault } from '../../store/item-store.ts';
+import type { RandomSource } from '../clock.ts';
+import * as status from '../kubernetes/status.ts';
+import { StoreFault } from '../store/item-store.ts';
 
 const RETRY_AFTER_SECONDS_MIN = 1;
 const RETRY_AFTER_SECONDS_MAX = 3;

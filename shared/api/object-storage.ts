@@ -1,12 +1,12 @@
 /** The storage of resources in the `objects` table. */
-import { defined } from '../../defined.ts';
-import type { ResourceDescriptor } from '../../kinds/descriptor.ts';
-import type { KubeObject, ObjectRef } from '../../kinds/types.ts';
-import { NAME_LENGTH_MAX } from '../../kubernetes/kubernetes.ts';
-import * as status from '../../kubernetes/status.ts';
-import type { ChangeLog } from '../../store/change-log.ts';
-import type { TransactWrite } from '../../store/item-store.ts';
-import type { CommitOutcome, ObjectStore, ObjectWrite } from '../../store/object-store.ts';
+import { defined } from '../defined.ts';
+import type { ResourceDescriptor } from '../kinds/descriptor.ts';
+import type { KubeObject, ObjectRef } from '../kinds/types.ts';
+import { NAME_LENGTH_MAX } from '../kubernetes/kubernetes.ts';
+import * as status from '../kubernetes/status.ts';
+import type { ChangeLog } from '../store/change-log.ts';
+import type { TransactWrite } from '../store/item-store.ts';
+import type { CommitOutcome, ObjectStore, ObjectWrite } from '../store/object-store.ts';
 import {
   listKeyOf as keyOf,
   type ListPage,

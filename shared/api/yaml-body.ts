@@ -1,9 +1,9 @@
 /** Bodies in YAML. Upstream accepts them in every write (Kubernetes API Concepts, "Alternate representations"). */
 
-import { inUnicode } from '../../kubernetes/json.ts';
-import { mediaTypeOf, refuseTooLarge } from '../../kubernetes/request/body.ts';
-import type { HttpRequest } from '../../kubernetes/request/http.ts';
-import * as status from '../../kubernetes/status.ts';
+import { inUnicode } from '../kubernetes/json.ts';
+import { mediaTypeOf, refuseTooLarge } from '../kubernetes/request/body.ts';
+import type { HttpRequest } from '../kubernetes/request/http.ts';
+import * as status from '../kubernetes/status.ts';
 
 export type YamlResult =
   | { readonly kind: 'read'; readonly value: unknown }

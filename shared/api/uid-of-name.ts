@@ -1,4 +1,4 @@
-import { shortHash } from '../../text.ts';
+import { shortHash } from '../text.ts';
 
 /** A uid that is computed from the name. For objects that never share a name with an earlier one. */
 export function uidOfName(name: string): string {
