@@ -175,7 +175,7 @@ it('admits a static pod without the Node', async () => {
   for (const [more, isRunning, expected] of cases) {
     const own = { ...entry };
     const { admissions, decided, api } = world({ pods: [own], ...more });
-    admissions.admitStatic(own, isRunning);
+    admissions.admitWithoutNode(own, isRunning);
     expect([decided(), api.requests]).toEqual([[expected], []]);
   }
 });
