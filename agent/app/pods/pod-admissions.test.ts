@@ -163,7 +163,7 @@ it('refuses all pods where none can run, and those that the topology refuses', a
   expect(topology.decided()).toEqual(['a refused']);
 });
 
-it('admits a static pod without the Node', async () => {
+it('admits a pod while the API does not answer', async () => {
   const entry = newPodEntry(podOf('static'), true);
   const cases = [
     [{}, false, 'static admitted'],
