@@ -5,12 +5,13 @@ import { configFileOf } from '../rules/windows-install.ts';
 
 export const INSTALL_USAGE = `Usage: nodekeeper-agent install --endpoint URL --bootstrap-token-file FILE
          [--certificate-authority FILE] [--cluster-id ID] [--node-name NAME] [--runtime none|exec]
-         [--depends-on SERVICE[,SERVICE…]] [--keep-data] [--no-start]
+         [--update-key FILE] [--depends-on SERVICE[,SERVICE…]] [--keep-data] [--no-start]
        nodekeeper-agent uninstall [--purge]
 
 Installs the agent as the service nodekeeper-agent, from the files beside this one.
 --depends-on: services that have to run, and that stop after this one when the machine shuts down. uninstall keeps key
-and configuration, --purge removes them, and install --keep-data uses them again.
+and configuration, --purge removes them, and install --keep-data uses them again. --update-key: the public key that
+signs releases of the agent; with it the agent updates itself.
 `;
 
 export interface InstallIo {
@@ -59,6 +60,7 @@ function installArguments(args: readonly string[]) {
       'cluster-id': text,
       'node-name': text,
       runtime: { ...text, default: 'exec' },
+      'update-key': text,
       'depends-on': text,
       'keep-data': { type: 'boolean', default: false },
       'no-start': { type: 'boolean', default: false },
@@ -74,6 +76,7 @@ function installArguments(args: readonly string[]) {
     endpoint,
     bootstrapTokenFile,
     authorityFile: values['certificate-authority'],
+    updateKeyFile: values['update-key'],
     clusterId: values['cluster-id'],
     nodeName: values['node-name'],
     runtime,

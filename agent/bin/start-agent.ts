@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * What the unit starts: chooses the version of the agent, and runs it in this process. It is installed with the agent
- * and never updated, so a bad version cannot break the way back.
+ * What the unit, or the service of Windows, starts: chooses the version of the agent, and runs it in this process. It
+ * is installed with the agent and never updated, so a bad version cannot break the way back.
  *
  *   start-agent.mjs --config FILE …        the service: a version on trial is counted, and has two minutes
  *   start-agent.mjs plan|doctor|… …        a command of the current version
@@ -9,6 +9,7 @@
 import { spawn } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { Worker } from 'node:worker_threads';
 import { hostSystem } from '../adapters/config/host-system.ts';
 import { jsonLog } from '../adapters/system/json-log.ts';
 import { logOutput } from '../adapters/system/log-output.ts';
@@ -93,8 +94,37 @@ const GUARD = `record=$1 text=$2 agent=$3 directory=$4
   done
   kill -9 "$agent"`;
 
+/** The same in a thread, for Windows. It ends with the process. */
+const GUARD_THREAD = `const { existsSync, readFileSync } = require('node:fs');
+  const { record, text, directory, trialMs, periodMs, readsMax } = require('node:worker_threads').workerData;
+  const end = () => process.kill(process.pid, 'SIGKILL');
+  function look(reads) {
+    try {
+      if (readFileSync(record, 'utf8').trim() === text) end();
+    } catch {
+      if (!existsSync(record) && existsSync(directory)) return;
+      if (reads < readsMax) setTimeout(look, periodMs, reads + 1);
+      else end();
+    }
+  }
+  setTimeout(look, trialMs, 1);`;
+
 function guardTrial(trial: Trial): void {
   const record = join(DIRECTORY, TRIAL_RECORD);
+  if (process.platform === 'win32') {
+    const workerData = {
+      record,
+      text: trialText(trial).trim(),
+      directory: DIRECTORY,
+      trialMs: TRIAL_MS + GUARD_EXTRA_SECONDS * 1_000,
+      periodMs: GUARD_PERIOD_SECONDS * 1_000,
+      readsMax: GUARD_READS_MAX,
+    };
+    new Worker(GUARD_THREAD, { eval: true, workerData })
+      .on('error', (error) => log.warn('a blocked version would not be noticed', { error }))
+      .unref();
+    return;
+  }
   const args = ['-c', GUARD, 'sh', record, trialText(trial).trim(), String(process.pid), DIRECTORY];
   spawn('/bin/sh', args, { detached: true, stdio: 'ignore' })
     .on('error', (error) => log.warn('a blocked version would not be noticed', { error }))

@@ -25,7 +25,11 @@ describe('the installation on Windows', () => {
 
   it('writes a configuration that the agent accepts', () => {
     const settings = { endpoint: 'https://api.example', clusterId: 'edge', nodeName: 'win-1', runtime: 'none' };
-    const read = readYaml(configText(PATHS, { ...settings, hasAuthority: true }), 'agent.yaml', KUBERNETES_YAML);
+    const read = readYaml(
+      configText(PATHS, { ...settings, hasAuthority: true, hasUpdateKey: true }),
+      'agent.yaml',
+      KUBERNETES_YAML,
+    );
     if (read.kind === 'malformed') throw new Error(JSON.stringify(read.faults));
     const { documents } = read;
     const checked = checkConfig({ documents, flags: {}, hostname: 'h', system: WINDOWS_DEFAULTS });
@@ -41,6 +45,7 @@ describe('the installation on Windows', () => {
     expect(checked.files.map(({ path }) => path)).toEqual([
       'C:\\ProgramData\\nodekeeper\\ca.pem',
       'C:\\ProgramData\\nodekeeper\\bootstrap-token',
+      'C:\\ProgramData\\nodekeeper\\update-key.pem',
     ]);
   });
 });

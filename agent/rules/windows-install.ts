@@ -22,6 +22,7 @@ export const configFileOf = ({ data }: InstallPaths): string => `${data}\\agent.
 export const environmentFileOf = ({ data }: InstallPaths): string => `${data}\\agent.env`;
 export const logFileOf = ({ data }: InstallPaths): string => `${data}\\agent.log`;
 export const tokenFileOf = ({ data }: InstallPaths): string => `${data}\\bootstrap-token`;
+export const updateKeyFileOf = ({ data }: InstallPaths): string => `${data}\\update-key.pem`;
 export const authorityFileOf = ({ data }: InstallPaths): string => `${data}\\ca.pem`;
 
 /** The agent waits most of its time: small memory is worth more to it than fast code. */
@@ -54,6 +55,7 @@ export interface InstallSettings {
   readonly nodeName: string | undefined;
   readonly runtime: string;
   readonly hasAuthority: boolean;
+  readonly hasUpdateKey: boolean;
 }
 
 /** JSON texts are YAML texts. */
@@ -69,6 +71,7 @@ export const configText = (paths: InstallPaths, settings: InstallSettings): stri
     ...field('bootstrapTokenFile', tokenFileOf(paths)),
     ...field('clusterId', settings.clusterId),
     ...field('hostnameOverride', settings.nodeName),
+    ...field('updatePublicKeyFile', settings.hasUpdateKey ? updateKeyFileOf(paths) : undefined),
     ...field('runtime', settings.runtime),
     ...field('rootDirectory', paths.data),
     '---',

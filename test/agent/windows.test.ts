@@ -1,5 +1,6 @@
 /** The agent as a service of Windows, under Wine. docs/agent.md lists what Wine cannot show. */
 import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import {
   appendFileSync,
   existsSync,
@@ -10,31 +11,38 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
+import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { updateFiles } from '../../agent/adapters/updates/update-files.ts';
 import { PRESHUTDOWN_KEY, PRESHUTDOWN_ORDER } from '../../agent/adapters/windows/preshutdown.ts';
-import { buildWindowsAgent } from '../../scripts/build-agent.ts';
+import { InstalledVersions } from '../../agent/app/updates/installed-versions.ts';
+import { buildAgent, buildWindowsAgent } from '../../scripts/build-agent.ts';
+import { listenOnLoopback } from '../../shared/host/loopback.ts';
 import type { KubeNode, KubePod } from '../../shared/kinds/types.ts';
 import { type LocalForTest, startLocalForTest } from '../support/local.ts';
 import { until } from '../support/until.ts';
 import { drivePath, koffiArchive, replacing, startWine, type Wine, windowsPath, wineMissing } from '../support/wine.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const RELEASE = join(ROOT, 'scripts/agent-release.ts');
 const SERVICE = 'nodekeeper-agent';
 const LOW_SECONDS = 4;
 const PROBE = 'nodekeeper-probe';
 const NODE_NAME = 'win-1';
 /** Stands for the preshutdown control, which no program can send. */
 const CONTROL = 200;
+const STOPPED = 1;
 const RUNNING = 4;
 const STOP_PENDING = 3;
 const SOON = { withinMs: 60_000, everyMs: 250 };
 const missing = wineMissing();
 
-describe.skipIf(missing !== undefined)(`the agent on Windows (skipped: ${missing})`, { timeout: 180_000 }, () => {
+describe.skipIf(missing !== undefined)(`the agent on Windows (skipped: ${missing})`, { timeout: 300_000 }, () => {
   let folder: string;
   let programs: string;
   let wine: Wine;
@@ -96,7 +104,30 @@ describe.skipIf(missing !== undefined)(`the agent on Windows (skipped: ${missing
       { priority: 100_000, shutdownGracePeriodSeconds: 10 },
     ];
     const [text] = readFileSync(file, 'utf8').split('shutdownGracePeriod', 1);
-    writeFileSync(file, `${text}shutdownGracePeriodByPodPriority: ${JSON.stringify(phases)}\n`);
+    const often = (text ?? '').replace('---', 'updateCheckPeriod: 10s\r\n---');
+    writeFileSync(file, `${often}shutdownGracePeriodByPodPriority: ${JSON.stringify(phases)}\n`);
+  }
+
+  /** Offers this version of the agent to all nodes. Returns what ends the download server. */
+  async function release(version: string): Promise<Server> {
+    const built = readFileSync(await buildAgent(join(folder, version), version));
+    const server = createServer((_, response) => response.end(built));
+    const port = await listenOnLoopback(server);
+    const url = `http://127.0.0.1:${port}/agent.mjs`;
+    const file = ['--file', join(folder, version, 'nodekeeper-agent.mjs')];
+    const { stdout } = await promisify(execFile)(process.execPath, [RELEASE, ...file, '--url', url, '--key', key()]);
+    await post('/apis/nodekeeper.dev/v1alpha1/agentreleases', parse(stdout));
+    return server;
+  }
+  const key = (): string => join(folder, 'release key');
+  const agents = drivePath('ProgramData/nodekeeper/agents');
+  const versions = new InstalledVersions(updateFiles(agents, false));
+  async function tryVersion(version: string, program: string): Promise<void> {
+    const sha256 = createHash('sha256').update(program).digest('hex');
+    async function* content() {
+      yield Buffer.from(program);
+    }
+    await versions.tryNext(await versions.store(sha256, content()), { version, sha256 });
   }
 
   const post = async (path: string, body: object): Promise<void> => {
@@ -323,7 +354,9 @@ describe.skipIf(missing !== undefined)(`the agent on Windows (skipped: ${missing
     const { stdout } = await promisify(execFile)(process.execPath, [...create, '--kubeconfig', local.kubeconfig]);
     writeFileSync(join(folder, 'token'), stdout.trim());
     await wine.call('writeRegistryTexts', PRESHUTDOWN_KEY, PRESHUTDOWN_ORDER, ['UsoSvc', 'RpcSs']);
-    const installed = await install('--depends-on', 'RpcSs,EventLog', '--no-start');
+    await promisify(execFile)(process.execPath, [RELEASE, '--new-key', key()]);
+    const updateKey = ['--update-key', windowsPath(`${key()}.pub`)];
+    const installed = await install('--depends-on', 'RpcSs,EventLog', '--no-start', ...updateKey);
     expect(installed).toMatchObject({ exitCode: 0, output: expect.stringContaining('installed: ') });
     expect(await install()).toMatchObject({ exitCode: 1, output: expect.stringMatching(/^.*exists already; .*\n$/) });
     configurePhases();
@@ -437,6 +470,55 @@ describe.skipIf(missing !== undefined)(`the agent on Windows (skipped: ${missing
     second.kill();
   });
 
+  it('updates itself, and returns from a version that does not run', async () => {
+    const server = await release('0.2.0');
+    const others = await wine.call('processIds');
+    try {
+      await wine.run('sc', 'start', SERVICE);
+      await until(async () => existsSync(join(agents, 'current')), SOON);
+      await until(async () => (await wine.call('processIds')).every((pid) => others.includes(pid)), SOON);
+    } finally {
+      server.close();
+    }
+    // Windows would start it again. Wine does not see that it has ended, but starts it with the machine.
+    await wine.stop();
+    wine = await startWine(programs, folder);
+    await wine.run('sc', 'start', SERVICE);
+    await nodeWith((each) => each.status?.nodeInfo?.kubeletVersion?.endsWith('-nodekeeper.0.2.0') === true);
+    await until(async () => !existsSync(join(agents, 'trial.json')), SOON);
+    const current = await updateFiles(agents, false).readLink('current');
+    expect(current).toMatch(/^agent-0\.2\.0-[0-9a-f]+\.mjs$/);
+    await wine.run('sc', 'stop', SERVICE);
+    await until(async () => (await wine.call('status', SERVICE)).state === STOPPED, SOON);
+
+    // The trial of a version that blocks ends after a second.
+    const hurry = `
+      const threads = process.getBuiltinModule('node:worker_threads');
+      const { Worker } = threads;
+      threads.Worker = class extends Worker {
+        constructor(code, { workerData, ...options }) {
+          super(code, { ...options, workerData: { ...workerData, trialMs: 1_000 } });
+        }
+      };`;
+    const startAgent = () =>
+      wine.node(
+        `--import=data:text/javascript,${encodeURIComponent(hurry)}`,
+        '--env-file=C:\\ProgramData\\nodekeeper\\agent.env',
+        'C:\\Program Files\\nodekeeper\\start-agent.mjs',
+        '--config=C:\\ProgramData\\nodekeeper\\agent.yaml',
+      );
+    await tryVersion('0.3.0', 'for (;;) {}');
+    expect((await startAgent()).exitCode).not.toBe(0);
+    const trial = await versions.trial();
+    expect(trial).toMatchObject({ version: '0.3.0', starts: 1, previous: current });
+    await versions.abandon(trial!);
+    await tryVersion('0.4.0', 'this is no program');
+    expect((await startAgent()).exitCode).toBe(1);
+    expect(await versions.failed()).toMatchObject([
+      { version: '0.4.0', message: expect.stringMatching(/^it does not start: /) },
+    ]);
+  });
+
   it('stops when it is asked to, and is removed without a trace', async () => {
     await wine.run('sc', 'start', SERVICE);
     await until(async () => (await wine.call('status', SERVICE)).state === RUNNING, SOON);
@@ -461,6 +543,8 @@ describe.skipIf(missing !== undefined)(`the agent on Windows (skipped: ${missing
       output: `installed: C:\\Program Files\\nodekeeper, ${data}; kept ${data}\\agent.yaml; the service runs\n`,
     });
     expect(await wine.call('status', SERVICE)).toMatchObject({ state: RUNNING });
+    // The version that was installed now, not the one of an update.
+    expect(existsSync(join(agents, 'current'))).toBe(false);
     expect(await agent('uninstall', '--purge')).toMatchObject({ exitCode: 0, output: 'removed\n' });
     expect(await wine.call('serviceExists', SERVICE)).toBe(false);
     expect(await wine.call('registryTexts', PRESHUTDOWN_KEY, PRESHUTDOWN_ORDER)).toEqual(['UsoSvc', 'RpcSs']);

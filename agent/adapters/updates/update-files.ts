@@ -1,6 +1,6 @@
 /** The directory of installed agents on the disk. */
 import { join } from 'node:path';
-import type { UpdateFiles } from '../../ports/update-files.ts';
+import type { UpdateFile, UpdateFiles } from '../../ports/update-files.ts';
 import { makeDirectory } from '../system/directory.ts';
 import { close, fsync, open, readdir, readFile, readlink, rename, rm, symlink, writeFile } from '../system/files.ts';
 import { syncDirectory } from '../system/state-file.ts';
@@ -8,24 +8,38 @@ import { syncDirectory } from '../system/state-file.ts';
 /** Node reads the agent; nothing executes it. */
 const OWNER_ONLY = 0o600;
 
-export function updateFiles(directory: string): UpdateFiles {
+/**
+ * @param hasLinks whether a link is one of the file system; otherwise it is a file with the name of its target, because
+ * Windows has no links that every file system supports
+ */
+export function updateFiles(directory: string, hasLinks = process.platform !== 'win32'): UpdateFiles {
   const at = (name: string): string => join(directory, name);
+  async function create(name: string): Promise<UpdateFile> {
+    makeDirectory(directory, 0o700);
+    // Also replaces a link, which would write to its target.
+    await rm(at(name), { force: true });
+    const file = await open(at(name), 'wx', OWNER_ONLY);
+    return {
+      write: (bytes) => writeFile(file, bytes),
+      sync: () => fsync(file),
+      close: () => close(file),
+    };
+  }
   return {
     readText: (name) => unlessMissing(readFile(at(name), 'utf8')),
-    readLink: (name) => unlessMissing(readlink(at(name))),
+    readLink: (name) => unlessMissing(hasLinks ? readlink(at(name)) : readFile(at(name), 'utf8')),
     names: async () => (await unlessMissing(readdir(directory))) ?? [],
-    async create(name) {
-      makeDirectory(directory, 0o700);
-      // Also replaces a link, which would write to its target.
-      await rm(at(name), { force: true });
-      const file = await open(at(name), 'wx', OWNER_ONLY);
-      return {
-        write: (bytes) => writeFile(file, bytes),
-        sync: () => fsync(file),
-        close: () => close(file),
-      };
+    create,
+    async link(name, target) {
+      if (hasLinks) return symlink(target, at(name));
+      const file = await create(name);
+      try {
+        await file.write(Buffer.from(target));
+        await file.sync();
+      } finally {
+        await file.close();
+      }
     },
-    link: (name, target) => symlink(target, at(name)),
     rename: (from, to) => rename(at(from), at(to)),
     remove: (name) => rm(at(name), { force: true }),
     syncNames: () => syncDirectory(directory),

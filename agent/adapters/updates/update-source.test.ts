@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { mkdtempSync, readdirSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -95,6 +95,16 @@ describe('the directory of agents', () => {
     expect([readlinkSync(join(directory, 'current')), readdirSync(directory)]).toEqual(['b', ['current']]);
     writeFileSync(join(directory, 'a'), '');
     expect(await files.readLink('a')).toBeUndefined();
+  });
+
+  it('replaces a file in place of a link, where there are none', async () => {
+    const files = updateFiles(directory, false);
+    expect(await files.readLink('current')).toBeUndefined();
+    for (const target of ['a', 'b']) {
+      await files.link('new', target);
+      await files.rename('new', 'current');
+    }
+    expect([await files.readLink('current'), readFileSync(join(directory, 'current'), 'utf8')]).toEqual(['b', 'b']);
   });
 
   it('does not write through a link', async () => {

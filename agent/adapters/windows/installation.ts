@@ -6,6 +6,7 @@ import { cpSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, wr
 import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { CURRENT_LINK, TRIAL_RECORD } from '../../rules/update-record.ts';
 import {
   authorityFileOf,
   configFileOf,
@@ -20,6 +21,7 @@ import {
   SHUTDOWN_TIMEOUT_MS,
   serviceCommandLine,
   tokenFileOf,
+  updateKeyFileOf,
 } from '../../rules/windows-install.ts';
 import { ADMINISTRATORS_SID, makePrivateDirectory, ownerOf, SYSTEM_SID } from './file-security.ts';
 import { ACCESS_DENIED, WindowsError } from './foreign.ts';
@@ -54,11 +56,13 @@ export class InstallError extends Error {
   override readonly name = 'InstallError';
 }
 
-export interface InstallRequest extends Omit<InstallSettings, 'hasAuthority' | 'endpoint'> {
+export interface InstallRequest extends Omit<InstallSettings, 'hasAuthority' | 'hasUpdateKey' | 'endpoint'> {
   /** Undefined: the configuration that the directory has. */
   readonly endpoint: string | undefined;
   readonly bootstrapTokenFile: string | undefined;
   readonly authorityFile: string | undefined;
+  /** Public key of the releases that the agent installs. Undefined: no updates. */
+  readonly updateKeyFile: string | undefined;
   readonly dependencies: readonly string[];
   /** Uses configuration and key that the directory has. */
   readonly keepsData: boolean;
@@ -106,6 +110,9 @@ export async function install(paths: InstallPaths, request: InstallRequest): Pro
     for (const [file, text] of settings ?? []) writeFile(file, text, undo);
     const fault = request.faultOf(configFileOf(paths));
     if (fault !== undefined) throw new InstallError(fault);
+    // The version that is installed now starts, not the one of an earlier update.
+    for (const name of [TRIAL_RECORD, CURRENT_LINK])
+      await rm(join(paths.data, AGENTS_DIRECTORY, name), { force: true });
     createService({
       name: SERVICE_NAME,
       displayName: 'Nodekeeper agent',
@@ -150,16 +157,18 @@ async function revertAll(undo: readonly Undo[]): Promise<readonly string[]> {
 
 /** The texts of a new configuration, by file. @throws InstallError */
 function newSettings(paths: InstallPaths, request: InstallRequest): readonly (readonly [string, string])[] {
-  const { endpoint, bootstrapTokenFile, authorityFile } = request;
+  const { endpoint, bootstrapTokenFile, authorityFile, updateKeyFile } = request;
   if (endpoint === undefined || bootstrapTokenFile === undefined) {
     const file = configFileOf(paths);
     throw new InstallError(`there is no ${file}: --endpoint and --bootstrap-token-file are needed`);
   }
-  const settings = { ...request, endpoint, hasAuthority: authorityFile !== undefined };
+  const hasUpdateKey = updateKeyFile !== undefined;
+  const settings = { ...request, endpoint, hasAuthority: authorityFile !== undefined, hasUpdateKey };
   return [
     [configFileOf(paths), configText(paths, settings)],
     [tokenFileOf(paths), fileText(bootstrapTokenFile)],
     ...(authorityFile === undefined ? [] : [[authorityFileOf(paths), fileText(authorityFile)] as const]),
+    ...(updateKeyFile === undefined ? [] : [[updateKeyFileOf(paths), fileText(updateKeyFile)] as const]),
   ];
 }
 

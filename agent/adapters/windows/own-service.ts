@@ -56,6 +56,7 @@ export async function startOwnService(options: ServiceOptions): Promise<ServiceS
   worker.on('message', (message: FromService) => {
     switch (message.kind) {
       case 'started':
+        process.once('exit', exitAtOnce);
         return started.resolve({ kind: 'service', service: serviceOf(message.name) });
       case 'notService':
         return started.resolve({ kind: 'notService' });
@@ -66,6 +67,7 @@ export async function startOwnService(options: ServiceOptions): Promise<ServiceS
       case 'preshutdown':
         return preshutdown.resolve();
       case 'ended':
+        process.off('exit', exitAtOnce);
         return ended.resolve();
       default:
         return message satisfies never;
@@ -79,6 +81,12 @@ export async function startOwnService(options: ServiceOptions): Promise<ServiceS
     worker.unref();
   }
 }
+
+/**
+ * Windows holds the thread as long as the service runs, and at its exit Node would wait for it for ever. To Windows
+ * this end is a failure, so the service is started again.
+ */
+const exitAtOnce = (): void => void process.kill(process.pid, 'SIGKILL');
 
 /** Beside the sources, or beside the bundle. */
 const workerFile = (): string =>
