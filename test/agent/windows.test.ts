@@ -184,6 +184,7 @@ describe.skipIf(missing !== undefined)(`the agent on Windows (skipped: ${missing
       },
     ]);
     await startPod('linux', { securityContext: { runAsUser: 1 } }, [waiting]);
+    await startPod('other', { os: { name: 'linux' } }, [waiting]);
     // Wine cannot ask a program to end, so each container has its whole period: the smaller of its own and its phase's.
     await startPod('low', {}, [waiting]);
     const hook = { preStop: { exec: { command: cmd('echo hook of %WHO%') } } };
@@ -205,6 +206,11 @@ describe.skipIf(missing !== undefined)(`the agent on Windows (skipped: ${missing
     expect(refused.status?.containerStatuses?.[0]?.state?.waiting?.message).toBe(
       'spec.securityContext.runAsUser has no meaning on Windows',
     );
+    const { status } = await podWith('other', (pod) => pod.status?.phase === 'Failed');
+    expect([status?.reason, status?.message]).toEqual([
+      'PodOSNotSupported',
+      "Pod was rejected: Failed to admit pod as the OS field doesn't match node OS",
+    ]);
   }
 
   it('reads and writes what the service control manager and the registry know', async () => {
