@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -40,6 +40,26 @@ function open(tree = memoryCgroups()) {
 }
 
 describe('the own pods in the tree of control groups', () => {
+  it('are empty files in a directory of the agent, written once', () => {
+    directory = join(directory, 'deep');
+    const own = ownPods(directory);
+    expect([...own.uids]).toEqual([]);
+    own.add('a');
+    own.add('b');
+    expect([[...own.uids], readdirSync(directory), readFileSync(join(directory, 'a'), 'utf8')]).toEqual([
+      ['a', 'b'],
+      ['a', 'b'],
+      '',
+    ]);
+    expect(statSync(directory).mode & 0o777).toBe(0o700);
+    rmSync(join(directory, 'a'));
+    own.add('a');
+    expect(readdirSync(directory)).toEqual(['b']);
+    own.remove('b');
+    own.remove('b');
+    expect([[...own.uids], readdirSync(directory), [...ownPods(directory).uids]]).toEqual([['a'], [], []]);
+  });
+
   it('are swept although the file of a removed one cannot be removed, as on a disk that is read-only', async () => {
     // The removal of a file refuses a directory.
     mkdirSync(join(directory, 'a-bad'), { recursive: true });
