@@ -13,7 +13,7 @@ interface Profile {
   readonly localhostProfile?: string;
 }
 
-/** The members that are validated. Those of Windows are not: no machine runs it. */
+/** The members with values to validate. */
 interface SecurityContext {
   readonly runAsUser?: number;
   readonly runAsGroup?: number;

@@ -43,6 +43,7 @@ import type {
 } from '../types.ts';
 import { qosClassOf } from './qos-class.ts';
 import { validateEnv, validateEnvFrom } from './validate-environment.ts';
+import { validateOs } from './validate-os.ts';
 import { portRange, refuseProbes, validateProbes } from './validate-probes.ts';
 import { validateAffinity, validateSpreads } from './validate-scheduling.ts';
 import { validateContainerSecurity, validatePodSecurity } from './validate-security.ts';
@@ -297,15 +298,6 @@ function validateGates(gates: readonly { readonly name?: string }[]): Cause[] {
     names.add(name);
     return causes;
   });
-}
-
-const OPERATING_SYSTEMS = ['linux', 'windows'];
-
-function validateOs({ os }: PodSpec): Cause[] {
-  if (os === undefined) return [];
-  const { name = '' } = os;
-  if (name === '') return [required('spec.os.name', 'cannot be empty')];
-  return OPERATING_SYSTEMS.includes(name) ? [] : [notSupported('spec.os', name, OPERATING_SYSTEMS)];
 }
 
 /** The spec of a pod or of a template. Paths start with `spec`. */

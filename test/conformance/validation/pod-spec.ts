@@ -27,6 +27,51 @@ const SEVERAL_VOLUMES = 'may not specify more than 1 volume type';
 const main = (field: string, rule: string, value: unknown, cause: ExpectedCause): Constraint =>
   at(`${MAIN}.${field}`, rule, value, cause);
 
+/** Fields that the other operating system alone has. */
+const NOT_ON_WINDOWS: Edits = {
+  'spec.hostPID': true,
+  'spec.hostIPC': true,
+  'spec.shareProcessNamespace': false,
+  'spec.securityContext.appArmorProfile': { type: 'RuntimeDefault' },
+  'spec.securityContext.seLinuxOptions': { level: 'l' },
+  'spec.securityContext.seccompProfile': { type: 'RuntimeDefault' },
+  'spec.securityContext.fsGroup': 1,
+  'spec.securityContext.fsGroupChangePolicy': 'Always',
+  'spec.securityContext.sysctls': [{ name: 'a.b', value: '1' }],
+  'spec.securityContext.runAsUser': 1,
+  'spec.securityContext.runAsGroup': 1,
+  'spec.securityContext.supplementalGroups': [1],
+  'spec.securityContext.supplementalGroupsPolicy': 'Merge',
+  [`${MAIN}.securityContext.appArmorProfile`]: { type: 'RuntimeDefault' },
+  [`${MAIN}.securityContext.seLinuxOptions`]: { level: 'l' },
+  [`${MAIN}.securityContext.seccompProfile`]: { type: 'RuntimeDefault' },
+  [`${MAIN}.securityContext.capabilities`]: { drop: ['ALL'] },
+  [`${MAIN}.securityContext.readOnlyRootFilesystem`]: false,
+  [`${MAIN}.securityContext.privileged`]: false,
+  [`${MAIN}.securityContext.allowPrivilegeEscalation`]: false,
+  [`${MAIN}.securityContext.procMount`]: 'Default',
+  [`${MAIN}.securityContext.runAsUser`]: 1,
+  [`${MAIN}.securityContext.runAsGroup`]: 1,
+};
+const osFields: Constraint[] = [
+  ...Object.entries(NOT_ON_WINDOWS).map(([field, value]) =>
+    on(
+      field,
+      'not with spec.os windows',
+      { 'spec.os': { name: 'windows' }, [field]: value },
+      forbidden('cannot be set for a windows pod'),
+    ),
+  ),
+  ...['spec', MAIN].map((path) =>
+    on(
+      `${path}.securityContext.windowsOptions`,
+      'not with spec.os linux',
+      { 'spec.os': { name: 'linux' }, [`${path}.securityContext.windowsOptions`]: { runAsUserName: 'u' } },
+      forbidden('windows options cannot be set for a linux pod'),
+    ),
+  ),
+];
+
 const containers: Constraint[] = [
   at('spec.containers', 'at least one', [], required()),
   main('name', 'set', '', required()),
@@ -597,10 +642,11 @@ const security: Constraint[] = [
     { 'spec.hostPID': true, 'spec.shareProcessNamespace': true },
     invalid('ShareProcessNamespace and HostPID cannot both be enabled'),
   ),
+  ...osFields,
   leftOut(
-    'spec.securityContext.windowsOptions and spec.os=windows',
-    'fields of Windows',
-    'no machine here runs Windows containers',
+    'spec.securityContext.windowsOptions',
+    'names of accounts and of credentials, hostProcess for all containers or for none',
+    'no machine here runs Windows containers; pods there are processes',
   ),
 ];
 
