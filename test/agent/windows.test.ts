@@ -452,7 +452,8 @@ describe.skipIf(missing !== undefined)(`the agent on Windows (skipped: ${missing
 
   it('logs one error when it is no service, and leaves no process of a pod behind when it is killed', async () => {
     const program = windowsPath(join(programs, 'nodekeeper-agent.mjs'));
-    const startAgent = () => wine.start(program, '--config', 'C:\\ProgramData\\nodekeeper\\agent.yaml');
+    const startAgent = (...options: readonly string[]) =>
+      wine.start(...options, program, '--config', 'C:\\ProgramData\\nodekeeper\\agent.yaml');
     const first = startAgent();
     await nodeWith((each) => readyOf(each)?.status === 'True').catch((error: Error) => {
       throw new Error(`${error.message}\n${first.output()}`);
@@ -467,12 +468,22 @@ describe.skipIf(missing !== undefined)(`the agent on Windows (skipped: ${missing
     expect(ofPods.length).toBeGreaterThan(0);
     first.kill();
     await until(async () => !(await wine.call('processIds')).some((pid) => ofPods.includes(pid)), SOON);
-    const second = startAgent();
+    const second = startAgent(replacing('AssignProcessToJobObject', '() => refuse(5)'));
     const kept = await podWith('kept', ({ status }) => status?.phase === 'Failed');
     expect(kept.status?.containerStatuses?.[0]?.state?.terminated).toMatchObject({
       exitCode: 137,
       reason: 'ContainerStatusUnknown',
     });
+    // A process that cannot be put into its job is terminated before it runs.
+    const withoutJobs = await wine.call('processIds');
+    await startPod('jobless', {}, [waiting]);
+    const jobless = await podWith('jobless', ({ status }) => status?.phase === 'Failed');
+    expect(jobless.status?.containerStatuses?.[0]?.state?.terminated).toMatchObject({
+      exitCode: 126,
+      reason: 'ContainerCannotRun',
+      message: expect.stringContaining('AssignProcessToJobObject'),
+    });
+    await until(async () => (await wine.call('processIds')).every((pid) => withoutJobs.includes(pid)), SOON);
     second.kill();
   });
 
