@@ -42,6 +42,20 @@ describe('room on the node', () => {
     expect(reasonOf(admit(asking(requests)))).toBe(reason);
   });
 
+  it.each<[Record<string, string>, string]>([
+    [{ 'ephemeral-storage': '11Gi', memory: '5Gi' }, 'OutOfmemory'],
+    [{ 'example.com/b': '3', 'ephemeral-storage': '11Gi' }, 'OutOfephemeral-storage'],
+    [{ 'example.com/b': '3', 'example.com/a': '2' }, 'OutOfexample.com/a'],
+    [{ 'example.com/b': '2', 'example.com/a': '1' }, 'admitted'],
+    [{ 'example.com/b': '3' }, 'OutOfexample.com/b'],
+    // Others have too much of it already. That is no matter of a pod that wants none.
+    [{ 'example.com/a': '0' }, 'admitted'],
+  ])('of %j on a node with devices it says %s', (requests, reason) => {
+    const allocatable = { ...(node.status?.['allocatable'] as object), 'example.com/a': '1', 'example.com/b': '2' };
+    const others = requests['example.com/a'] === '0' ? [asking({ 'example.com/a': '5' })] : [];
+    expect(reasonOf(admit(asking(requests), { node: { ...node, status: { allocatable } }, others }))).toBe(reason);
+  });
+
   it('counts places before anything else', () => {
     expect(admit(asking({ cpu: '9' }), { others: [asking({}), asking({}), asking({})] })).toEqual({
       kind: 'refused',
