@@ -4,7 +4,7 @@ import { InvalidPropsError } from './cluster-options.ts';
 import type { NodekeeperClusterProps } from './cluster-props.ts';
 import { clusterPropsFromContext } from './context.ts';
 import { NodekeeperCluster } from './nodekeeper-cluster.ts';
-import { unrecordedSettings } from './recorded-settings.ts';
+import { misspeltSettings, unrecordedSettings } from './recorded-settings.ts';
 
 export interface NodekeeperAppProps {
   readonly app?: AppProps;
@@ -32,8 +32,9 @@ export function nodekeeperApp(props: NodekeeperAppProps = {}): { readonly app: A
     names.push(name);
     return read(name);
   });
+  const misspelt = misspeltSettings(names, Object.keys(app.node.getAllContext() as object), read);
   const forgettable = props.recorded === undefined ? [] : unrecordedSettings(names, read, props.recorded);
-  if (forgettable.length > 0) throw new InvalidPropsError(forgettable);
+  if (misspelt.length + forgettable.length > 0) throw new InvalidPropsError([...misspelt, ...forgettable]);
   new NodekeeperCluster(stack, 'Cluster', { outputPrefix: '', ...fromContext, ...props.cluster });
   return { app, stack };
 }

@@ -29,3 +29,39 @@ export function unrecordedSettings(
       rule: `is not in "context" of cdk.json: the next deployment would forget it (-c ${SWITCH}=allow only to look)`,
     }));
 }
+
+/**
+ * Names of context that are almost those of settings. The CDK has no list of names, so such a setting would have no
+ * effect, without a word. Other names are left alone: they may be for the CDK, or for constructs of the user.
+ *
+ * @param names of settings @param given all names of the context
+ */
+export function misspeltSettings(
+  names: readonly string[],
+  given: readonly string[],
+  read: ReadContext,
+): readonly PropFault[] {
+  const known = [...names, SWITCH];
+  return given.flatMap((prop) => {
+    const near = known.includes(prop) ? undefined : known.find((name) => isNear(name, prop));
+    return near === undefined ? [] : [{ prop, value: read(prop), rule: `is no setting: did you mean ${near}` }];
+  });
+}
+
+/** Letters of a name that one letter is a slip in: `tag` may be the user's own, and no misspelt `tags`. */
+const LONG_NAME_LETTERS = 8;
+
+/** The same but for case, hyphens and underscores; for a long name also but for one letter, or two that are swapped. */
+function isNear(name: string, other: string): boolean {
+  const [one, two] = [plain(name), plain(other)];
+  if (one.length < LONG_NAME_LETTERS) return one === two;
+  const [short, long] = one.length < two.length ? [one, two] : [two, one];
+  if (long.length - short.length > 1) return false;
+  let same = 0;
+  while (same < short.length && short[same] === long[same]) same += 1;
+  const isSwapped = short.length === long.length && short.slice(same + 2) === long.slice(same + 2);
+  const isTwoTurned = isSwapped && short[same] === long[same + 1] && short[same + 1] === long[same];
+  return isTwoTurned || short.slice(short.length === long.length ? same + 1 : same) === long.slice(same + 1);
+}
+
+const plain = (name: string): string => name.toLowerCase().replaceAll(/[-_]/g, '');

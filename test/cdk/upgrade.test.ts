@@ -69,6 +69,25 @@ describe('a setting', () => {
     expect(() => deploy({}, { removalPolicy: 'destroy', deletionProtection: 'false' })).not.toThrow();
   });
 
+  it.each([
+    ['clusterID', 'clusterId'],
+    ['cluster-id', 'clusterId'],
+    ['policyFiles', 'policyFile'],
+    ['polcyFile', 'policyFile'],
+    ['ploicyFile', 'policyFile'],
+    ['policyFike', 'policyFile'],
+    ['Nodes', 'nodes'],
+    ['stackname', 'stackName'],
+    ['unrecordedsettings', 'unrecordedSettings'],
+  ])('that is misspelt as %s is refused with its name', (misspelt, name) => {
+    expect(() => deploy({}, { [misspelt]: 'on' })).toThrow(`${misspelt} "on" is no setting: did you mean ${name}`);
+    expect(() => deploy({ [misspelt]: 'on' }, {})).toThrow(`did you mean ${name}`);
+  });
+
+  it('of other constructs is left alone', () => {
+    expect(() => deploy({ tag: 'x', policy: 'y', policyFolder: 'y' }, { url: 'z' })).not.toThrow();
+  });
+
   it('of restored tables deletes no table, neither when it is set nor when it is removed', () => {
     const arn = (name: string) => `arn:aws:dynamodb:eu-west-1:111122223333:table/restored-${name}`;
     const streamed = (name: string) => ({
