@@ -34,15 +34,15 @@ export function unrecordedSettings(
  * Names of context that are almost those of settings. The CDK has no list of names, so such a setting would have no
  * effect, without a word. Other names are left alone: they may be for the CDK, or for constructs of the user.
  *
- * @param names of settings @param given all names of the context
+ * @param names of settings @param present all names of the context
  */
 export function misspeltSettings(
   names: readonly string[],
-  given: readonly string[],
+  present: readonly string[],
   read: ReadContext,
 ): readonly PropFault[] {
   const known = [...names, SWITCH];
-  return given.flatMap((prop) => {
+  return present.flatMap((prop) => {
     const near = known.includes(prop) ? undefined : known.find((name) => isNear(name, prop));
     return near === undefined ? [] : [{ prop, value: read(prop), rule: `is no setting: did you mean ${near}` }];
   });
