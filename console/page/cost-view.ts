@@ -7,7 +7,7 @@ import { Table } from './elements.ts';
 /** That of the Nodes; Nodes and Pods hold another one. */
 const WATCHES = 1;
 
-const dollars = (amount: number): string => `$${amount.toFixed(2)}`;
+const dollars = (amount: number): string => `${amount < 0 ? '-' : ''}$${Math.abs(amount).toFixed(2)}`;
 
 export function CostView({ view }: { readonly view: ClusterView }): JSX.Element {
   const heartbeats = view.status?.heartbeats;

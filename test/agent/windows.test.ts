@@ -104,7 +104,8 @@ describe.skipIf(missing !== undefined)(`the agent on Windows (skipped: ${missing
       { priority: 100_000, shutdownGracePeriodSeconds: 10 },
     ];
     const [text] = readFileSync(file, 'utf8').split('shutdownGracePeriod', 1);
-    const often = (text ?? '').replace('---', 'updateCheckPeriod: 10s\r\n---');
+    // Another agent of this machine may have the default port of /healthz.
+    const often = (text ?? '').replace('---', 'updateCheckPeriod: 10s\r\nhealthzPort: 18248\r\n---');
     writeFileSync(file, `${often}shutdownGracePeriodByPodPriority: ${JSON.stringify(phases)}\n`);
   }
 

@@ -110,7 +110,8 @@ describe('the documented bill', () => {
       billReport(measurement, { ...settings, nodes, zones, beatSeconds }, prices).bill.dollars;
     for (const [nodes, zones, beatSeconds] of [
       ...[[0, 0, 10] as const, [0, 3, 10] as const, [6, 3, 10] as const, [50, 3, 10] as const, [50, 3, 60] as const],
-      ...[[1_000, 3, 10] as const, [1_000, 3, 60] as const],
+      ...[[1_000, 3, 10] as const, [1_000, 3, 60] as const, [2_000, 3, 10] as const, [5_000, 3, 10] as const],
+      ...[[10_000, 3, 10] as const, [10_000, 3, 60] as const, [100_000, 3, 10] as const],
     ]) {
       const beats = nodes === 0 ? [] : [{ profile: 'default', nodes, intervalSeconds: beatSeconds }];
       const shown = costItems(beats, zones).reduce((sum, { dollarsPerMonth }) => sum + dollarsPerMonth, 0);
