@@ -171,8 +171,8 @@ describe('the address', () => {
 describe('the filter of Decisions', () => {
   const filterOf = (query: string) => decisionFilterOf(new URLSearchParams(query));
 
-  it('is in the address, and short for what is usual', () => {
-    const filter = filterOf('about=pod&name=default/web-0&act=PodDeleted&hours=1');
+  it('is in the address, without what an address without a filter means', () => {
+    const filter = filterOf('about=pod&name=default/web-0&act=PodDeleted&hours=1&zone=a');
     expect(filter).toEqual({ about: 'pod', name: 'default/web-0', act: 'PodDeleted', zone: '', hours: 1 });
     expect(queryOfDecisions(filter)).toEqual({
       about: 'pod',
@@ -185,6 +185,8 @@ describe('the filter of Decisions', () => {
   });
 
   it('ignores what is no choice', () => {
-    expect(filterOf('about=secret&act=Nothing&hours=5&zone=a')).toEqual({ ...filterOf(''), zone: 'a' });
+    expect(filterOf('about=secret&act=Nothing&hours=5&zone=a')).toEqual({
+      ...{ about: 'cluster', name: '', act: '', zone: 'a', hours: 24 },
+    });
   });
 });

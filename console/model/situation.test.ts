@@ -95,12 +95,12 @@ describe('the situation', () => {
     const cells = ['n1', 'n2'].map((name, index) =>
       cell(name, { ready: 'Unknown', ago: 30, taintedAgo: 20 - 10 * index }),
     );
-    const headlines = situation(cells, {
+    const troubles = situation(cells, {
       state: 'FullDisruption',
       podsOf: () => [pod(), pod()],
       renewedAtMs: () => NOW_MS - 72_000,
     });
-    expect(headlines).toEqual([
+    expect(troubles).toEqual([
       ['bad Zone a: 2 of 2 nodes silent for 72s: n1 and n2.', 'in 280 s: 4 pods are evicted, the last 10s later'],
     ]);
   });
@@ -111,8 +111,8 @@ describe('the situation', () => {
       cell('n2', { ready: 'Unknown', ago: 20 }),
       cell('n3', { ready: 'Unknown', ago: 10 }),
     ];
-    const [headlines] = situation(cells, { podsOf: () => [pod()] });
-    expect(headlines?.slice(1)).toEqual([
+    const [lines] = situation(cells, { podsOf: () => [pod()] });
+    expect(lines?.slice(1)).toEqual([
       'in 295 s: 3 pods are evicted, the last 15s later',
       'in 0 s: the next of 2 nodes is tainted, one taint every 10 s',
     ]);
@@ -121,8 +121,8 @@ describe('the situation', () => {
   it('says that no pod has to leave, with those that stay, and which are being deleted', () => {
     const cells = [cell('n1', { ready: 'Unknown', ago: 400, taintedAgo: 390 })];
     const forever = pod({ tolerations: [{ operator: 'Exists' }] });
-    const [headlines] = situation(cells, { podsOf: () => [forever, pod({ isTerminating: true })] });
-    expect(headlines?.slice(1)).toEqual([
+    const [lines] = situation(cells, { podsOf: () => [forever, pod({ isTerminating: true })] });
+    expect(lines?.slice(1)).toEqual([
       '1 pod being deleted: they end when the machine confirms it, or the Node is deleted.',
     ]);
     const [staying] = situation(cells, { podsOf: () => [forever] });
@@ -153,13 +153,14 @@ describe('the situation', () => {
 
   it('waits a grace period after total disruption ended', () => {
     const cells = [cell('n1', { ready: 'Unknown', ago: 900, taintedAgo: 900 }), cell('n2')];
-    const opened = status({ gate: { state: 'Open', reasons: [], since: secondsAgo(600) } });
-    const [first] = situation(cells, {
-      podsOf: () => [pod()],
-      status: opened,
-      disruptionEndedMs: NOW_MS - 10_000,
-    });
-    expect(first?.[1]).toBe('in 30 s: 1 pod is evicted');
+    const evicted = (openForSeconds: number) =>
+      situation(cells, {
+        podsOf: () => [pod()],
+        status: status({ gate: { state: 'Open', reasons: [], since: secondsAgo(openForSeconds) } }),
+        disruptionEndedMs: NOW_MS - 10_000,
+      })[0]?.[1];
+    expect(evicted(600)).toBe('in 30 s: 1 pod is evicted');
+    expect(evicted(5)).toBe('in 35 s: 1 pod is evicted');
   });
 
   it('has the worst first: gate, disruption, the worst zone, then the others', () => {
@@ -169,11 +170,11 @@ describe('the situation', () => {
       cell('a2'),
       cell('c1', { zone: 'c' }),
     ];
-    const headlines = situation(cells, {
+    const troubles = situation(cells, {
       status: status({ gate: { state: 'Closed', reasons: ['missedTicks'], since: secondsAgo(65) } }),
       deployments: [{ namespace: 'd', name: 'web', wanted: 3, ready: 1, updated: 2 }],
     });
-    expect(headlines.map(([first]) => first)).toEqual([
+    expect(troubles.map(([first]) => first)).toEqual([
       'bad Safety gate: closed for 65s: ticks of node-monitor are missing. No node is newly marked, tainted or evicted.',
       'bad Zone b: 1 of 1 node silent for 4s: b1.',
       'warn Zone a: 1 of 2 nodes NotReady for 5s: a1.',
@@ -182,27 +183,27 @@ describe('the situation', () => {
   });
 
   it('is a heartbeat that is late, before its node is marked', () => {
-    const [headlines] = situation([cell('n1'), cell('n2')], {
+    const [lines] = situation([cell('n1'), cell('n2')], {
       renewedAtMs: (name) => NOW_MS - (name === 'n1' ? 23_000 : 14_000),
     });
-    expect(headlines).toEqual([
+    expect(lines).toEqual([
       'warn Late heartbeats: 1 node silent for up to 23s: n1.',
       'in 17 s: the first is marked Unknown, unless it sends a heartbeat',
     ]);
   });
 
   it('is no late heartbeat that would be one only by the age of what was read', () => {
-    const headlines = situation([cell('n1')], {
+    const troubles = situation([cell('n1')], {
       renewedAtMs: () => NOW_MS - 23_000,
       heartbeatsReadAtMs: NOW_MS - 10_000,
     });
-    expect(headlines).toEqual([]);
+    expect(troubles).toEqual([]);
   });
 
   it('counts at least the pods that are known', () => {
     const cells = ['n1', 'n2'].map((name) => cell(name, { ready: 'Unknown', ago: 30, taintedAgo: 20 }));
-    const [headlines] = situation(cells, { podsOf: (name) => (name === 'n1' ? [pod()] : undefined) });
-    expect(headlines?.[1]).toBe('in 280 s: at least 1 pod is evicted');
+    const [lines] = situation(cells, { podsOf: (name) => (name === 'n1' ? [pod()] : undefined) });
+    expect(lines?.[1]).toBe('in 280 s: at least 1 pod is evicted');
   });
 
   it('is a pod that waits, with the reason of the scheduler', () => {
@@ -218,7 +219,7 @@ describe('the situation', () => {
     expect(situation([cell('n1')], { oldestPending: { ...oldestPending, createdAtMs: NOW_MS - 9_000 } })).toEqual([]);
   });
 
-  it('is no tick that is older than the page was hidden', () => {
+  it('is no trouble that the last tick is old: the API closes the gate', () => {
     expect(situation([cell('n1')], { status: status({ lastTickTime: secondsAgo(3_600) }) })).toEqual([]);
   });
 });

@@ -153,12 +153,18 @@ describe('the axis', () => {
     ]);
   });
 
-  it('has them also after summer time ended', () => {
+  it('has no hour twice when summer time begins', () => {
+    const offset = berlin('2026-03-29T01:00:00Z', -1, -2);
+    const hours = (from: string) => ticks(from, '2026-03-29T02:30:00Z', HOUR_MS, offset);
+    expect(hours('2026-03-28T23:30:00Z')).toEqual(['03-29T00:00', '03-29T01:00', '03-29T02:00']);
+    expect(hours('2026-03-29T00:30:00Z')).toEqual(['03-29T01:00', '03-29T02:00']);
+  });
+
+  it('has the days also after summer time ended', () => {
     const offset = berlin('2026-10-25T01:00:00Z', -2, -1);
-    expect(ticks('2026-10-24T12:00:00Z', '2026-10-26T12:00:00Z', DAY_MS, offset)).toEqual([
-      '10-24T22:00',
-      '10-25T23:00',
-    ]);
+    const ended = (to: string) => ticks('2026-10-24T12:00:00Z', to, DAY_MS, offset);
+    expect(ended('2026-10-26T12:00:00Z')).toEqual(['10-24T22:00', '10-25T23:00']);
+    expect(ended('2026-10-25T22:30:00Z')).toEqual(['10-24T22:00']);
   });
 });
 

@@ -240,7 +240,8 @@ export function axisTicks(
   for (let localMs = firstMs; localMs < toMs - offsetMsAt(toMs); localMs += tickMs) {
     const nearMs = localMs + offsetMsAt(fromMs);
     const ms = localMs + offsetMsAt(nearMs);
-    if (ms >= fromMs) ticks.push(ms);
+    // An hour that summer time leaves out is at the moment of the one before it.
+    if (ms >= fromMs && ms !== ticks.at(-1)) ticks.push(ms);
   }
   return ticks;
 }
