@@ -1,5 +1,7 @@
 /** Control groups in memory. A process is a number that entered a group. */
+import { PodCgroups, type PodCgroupsOptions } from '../../agent/adapters/cgroup/pod-cgroups.ts';
 import { CgroupError, type CgroupTree } from '../../agent/ports/cgroup-tree.ts';
+import { silentLog } from './agent-api.ts';
 
 export interface MemoryCgroups extends CgroupTree {
   /** Sets what the kernel would, such as memory.events. */
@@ -75,3 +77,18 @@ export function memoryCgroups(options: MemoryCgroupsOptions = {}): MemoryCgroups
   };
   return tree;
 }
+
+/** The groups of pods in a tree, without a limit on all of them together. */
+export const podCgroups = (tree: CgroupTree, more: Partial<PodCgroupsOptions> = {}): PodCgroups =>
+  new PodCgroups({
+    tree,
+    node: {
+      swap: { cgroupVersion: 2, controllerPresent: true, swapBehavior: '', memoryBytes: 2 ** 33, swapBytes: 0 },
+      enforceCpuLimits: true,
+      podPidsMax: 20,
+    },
+    allocatable: { capacity: {}, systemReserved: {}, kubeReserved: {}, enforced: false },
+    own: { uids: new Set(), add() {}, remove() {} },
+    log: silentLog,
+    ...more,
+  });

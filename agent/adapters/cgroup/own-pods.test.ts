@@ -1,40 +1,31 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { shellPod, stateWithin, uidOf } from '../../../test/contract/pod-runtime.ts';
 import { silentLog } from '../../../test/support/agent-api.ts';
-import { memoryCgroups } from '../../../test/support/memory-cgroups.ts';
+import { folderForTest } from '../../../test/support/folder-for-test.ts';
+import { memoryCgroups, podCgroups } from '../../../test/support/memory-cgroups.ts';
 import { SteppedTime } from '../../../test/support/stepped-time.ts';
 import { CgroupError } from '../../ports/cgroup-tree.ts';
 import type { PodRuntime } from '../../ports/pod-runtime.ts';
 import { execRuntime } from '../runtime-exec/runtime-exec.ts';
 import { ownPods } from './own-pods.ts';
-import { PodCgroups } from './pod-cgroups.ts';
 
 let rootDirectory: string;
 let directory: string;
 let runtime: PodRuntime | undefined;
 beforeEach(() => {
-  rootDirectory = mkdtempSync(join(tmpdir(), 'nodekeeper-own-'));
+  rootDirectory = folderForTest();
   directory = join(rootDirectory, 'cgroups');
 });
 afterEach(async () => {
   for (const { uid } of (await runtime?.pods()) ?? []) await runtime?.stop(uid, 0);
   await runtime?.close();
-  rmSync(rootDirectory, { recursive: true });
 });
 
 function open(tree = memoryCgroups()) {
   const time = new SteppedTime(0);
-  const swap = { cgroupVersion: 2, controllerPresent: true, swapBehavior: '', memoryBytes: 0, swapBytes: 0 } as const;
-  const cgroups = new PodCgroups({
-    tree,
-    node: { swap, enforceCpuLimits: true, podPidsMax: undefined },
-    allocatable: { capacity: {}, systemReserved: {}, kubeReserved: {}, enforced: false },
-    own: ownPods(directory),
-    log: silentLog,
-  });
+  const cgroups = podCgroups(tree, { own: ownPods(directory) });
   runtime = execRuntime({ rootDirectory, time, log: silentLog, hostIp: () => undefined, cgroups });
   return { tree, time, runtime };
 }

@@ -1,9 +1,10 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { KubePod } from '../../../shared/kinds/types.ts';
 import { silentLog } from '../../../test/support/agent-api.ts';
-import { memoryCgroups } from '../../../test/support/memory-cgroups.ts';
+import { memoryCgroups, podCgroups } from '../../../test/support/memory-cgroups.ts';
+import type { CgroupTree } from '../../ports/cgroup-tree.ts';
 import type { CpuPlacement } from '../../ports/pod-runtime.ts';
-import { groupOf, PodCgroups } from './pod-cgroups.ts';
+import { groupOf } from './pod-cgroups.ts';
 
 const podOf = (uid: string, resources: object = {}): KubePod => ({
   metadata: { name: uid, uid },
@@ -17,54 +18,35 @@ function world(controllers?: readonly string[]) {
   const own = new Set<string>();
   const warnings: string[] = [];
   const faults: { apply?: string; children?: string; remove?: string } = {};
-  const failing = (why: string | undefined): void => {
-    if (why !== undefined) throw new Error(why);
+  const failingTree: CgroupTree = {
+    ...tree,
+    apply(path, files) {
+      if (path === faults.apply) throw new Error('EBUSY');
+      tree.apply(path, files);
+    },
+    children(path) {
+      if (path === faults.children) throw new Error('EIO');
+      return tree.children(path);
+    },
+    remove(path) {
+      if (path === faults.remove) throw new Error('EIO');
+      return tree.remove(path);
+    },
   };
-  const cgroups = new PodCgroups({
-    tree: {
-      ...tree,
-      apply(path, files) {
-        if (path === faults.apply) failing('EBUSY');
-        tree.apply(path, files);
-      },
-      children(path) {
-        if (path === faults.children) failing('EIO');
-        return tree.children(path);
-      },
-      remove(path) {
-        if (path === faults.remove) failing('EIO');
-        return tree.remove(path);
-      },
-    },
-    node: {
-      swap: { cgroupVersion: 2, controllerPresent: false, swapBehavior: '', memoryBytes: 2 ** 30, swapBytes: 0 },
-      enforceCpuLimits: true,
-      podPidsMax: 50,
-    },
-    allocatable: {
-      capacity: { cpu: '2', memory: '1Gi', pid: '500' },
-      systemReserved: {},
-      kubeReserved: {},
-      enforced: true,
-    },
+  const capacity = { cpu: '2', memory: '1Gi', pid: '500' };
+  const cgroups = podCgroups(failingTree, {
+    allocatable: { capacity, systemReserved: {}, kubeReserved: {}, enforced: true },
     own: { uids: own, add: (uid) => void own.add(uid), remove: (uid) => void own.delete(uid) },
     log: { ...silentLog, warn: (message) => warnings.push(message) },
   });
   return { tree, own, warnings, faults, cgroups };
 }
-type World = ReturnType<typeof world>;
 
 describe('the group of a run', () => {
-  let given: World;
-  beforeEach(() => {
-    given = world();
-  });
-
-  it('has the limits of its container, in the group of its pod, which is recorded first', () => {
-    const { cgroups, tree, own } = given;
+  it('has the limits of its container, in the group of its pod', () => {
+    const { cgroups, tree } = world();
     expect(cgroups.prepare(podOf('u1', limited), 'main', 3)).toBe(`${GROUP}/main.3`);
-    expect([...own]).toEqual(['u1']);
-    expect(tree.read(GROUP, 'pids.max')).toBe('50');
+    expect(tree.read(GROUP, 'pids.max')).toBe('20');
     expect(tree.read(GROUP, 'memory.max')).toBe(String(2 ** 21));
     expect(tree.read(`${GROUP}/main.3`, 'memory.max')).toBe(String(2 ** 21));
     expect(tree.read(`${GROUP}/main.3`, 'cpu.max')).toBe('100000 100000');
@@ -73,8 +55,15 @@ describe('the group of a run', () => {
     expect(groupOf(podOf('u1', limited), 'main', 3)).toBe(`${GROUP}/main.3`);
   });
 
+  it('is recorded before it is created', () => {
+    const { cgroups, own, faults } = world();
+    faults.apply = GROUP;
+    expect(() => cgroups.prepare(podOf('u1', limited), 'main', 0)).toThrow('EBUSY');
+    expect([...own]).toEqual(['u1']);
+  });
+
   it('has the processors that it is placed on, and no quota on exclusive ones', () => {
-    const { cgroups, tree } = given;
+    const { cgroups, tree } = world();
     const pod = podOf('u1', limited);
     const exclusive: CpuPlacement = { cpus: [1, 2], memoryNodes: [0], exclusive: true };
     const asked: string[] = [];
@@ -105,7 +94,7 @@ describe('the group of a run', () => {
   });
 
   it('has counters of its kills, its memory and its processes', () => {
-    const { cgroups, tree } = given;
+    const { cgroups, tree } = world();
     const pod = podOf('u1', limited);
     expect([cgroups.oomKills(pod, 'main', 0), cgroups.usage(pod), cgroups.containerMemory(pod, 'main', 0)]).toEqual([
       0,

@@ -1,20 +1,12 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
-import { afterEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
+import { startForTest } from '../../../test/support/started-process.ts';
+import { settle } from '../../../test/support/stepped-time.ts';
 import { until } from '../../../test/support/until.ts';
 import { commandResult } from './command-result.ts';
 
-const children: ChildProcess[] = [];
-afterEach(() => {
-  for (const child of children.splice(0)) child.kill('SIGKILL');
-});
-
-function start(command: string, args: readonly string[] = []): ChildProcess {
-  const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'pipe'] });
-  children.push(child);
-  return child;
-}
-const sh = (script: string): ChildProcess => start('sh', ['-c', script]);
+const sh = (script: string): ChildProcess => startForTest('sh', ['-c', script]);
 
 /** Pauses end only when they are woken; delayed acts run when the test says so. */
 function pod() {
@@ -79,13 +71,11 @@ it('does not wait for a child that keeps the output open', async () => {
   await until(() => processes.acts.length > 0 && sleeper.endsWith('\n'), { withinMs: 30_000 });
   expect(processes.acts.map(({ milliseconds }) => milliseconds)).toEqual([200]);
   for (const { act } of processes.acts) act();
-  const found = await result;
-  process.kill(Number(sleeper), 'SIGKILL');
-  expect(found).toMatchObject({ kind: 'exited', exitCode: 3, output: expect.stringContaining(sleeper) });
+  expect(await result).toMatchObject({ kind: 'exited', exitCode: 3, output: expect.stringContaining(sleeper) });
 });
 
 it('says why a command cannot start', async () => {
-  expect(await resultOf(start('/nonexistent/command'))).toEqual({
+  expect(await resultOf(startForTest('/nonexistent/command'))).toEqual({
     kind: 'failed',
     message: 'spawn /nonexistent/command ENOENT',
   });
@@ -101,7 +91,7 @@ it('has no result when it may not wait, or when the pod is detached', async () =
   const twice = commandResult(sh('read line'), running, () => ++asked <= 2);
   await Promise.resolve();
   running.wake();
-  await new Promise((resolve) => setImmediate(resolve));
+  await settle();
   running.wake();
   expect(await twice).toEqual({ kind: 'timedOut' });
   expect(running.pauses).toEqual([250, 250]);

@@ -1,28 +1,25 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import type { ChildProcess } from 'node:child_process';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { KubePod } from '../../../shared/kinds/types.ts';
+import { silentLog } from '../../../test/support/agent-api.ts';
+import { folderForTest } from '../../../test/support/folder-for-test.ts';
 import { SteppedTime, settle } from '../../../test/support/stepped-time.ts';
 import { PodProcesses } from './pod-processes.ts';
 import { type ContainerRecord, newRecord } from './pod-record.ts';
 import type { MarkedProcess, ProcessTable } from './process-table.ts';
 
 let directory: string;
-const children: ChildProcess[] = [];
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'nodekeeper-processes-'));
-});
-afterEach(() => {
-  rmSync(directory, { recursive: true, force: true });
-  for (const child of children.splice(0)) child.kill('SIGKILL');
+  directory = folderForTest();
 });
 
 const pod: KubePod = {
   metadata: { name: 'p', namespace: 'ns', uid: 'u1' },
   spec: { containers: [{ name: 'main', resources: { limits: { memory: '1Mi' } } }, { name: 'other' }] },
 };
+const child = (pid?: number) => ({ pid }) as ChildProcess;
 const AT_START = { pid: 7, startTicks: '70', bootId: 'b1' };
 
 /** A machine of processes in memory. `survivors` are not killed by a signal. */
@@ -65,12 +62,8 @@ function machine(marked: MarkedProcess[], survivors: readonly number[] = []) {
 function open(processTable: ProcessTable) {
   const time = new SteppedTime(1_700_000_000_000);
   const lines: string[] = [];
-  const log = {
-    debug() {},
-    info: (message: string) => lines.push(message),
-    warn: (message: string) => lines.push(message),
-    error: (message: string) => lines.push(message),
-  };
+  const say = (message: string) => void lines.push(message);
+  const log = { ...silentLog, info: say, warn: say, error: say };
   const changes: string[] = [];
   const dependencies = { time, log, bootId: 'b1', directory, onChange: () => changes.push('change'), processTable };
   const processes = new PodProcesses(newRecord(pod), dependencies);
@@ -228,7 +221,6 @@ describe('without control groups', () => {
 describe('the first process of a container', () => {
   it('is learnt, and is not known when /proc cannot be read', () => {
     const { processes, container, faults } = world();
-    const child = (pid?: number) => ({ pid }) as ChildProcess;
     expect([processes.learnIdentity(container, child(8)), container.process]).toEqual([true, undefined]);
     expect([processes.learnIdentity(container, child()), container.process]).toEqual([true, undefined]);
     expect([processes.learnIdentity(container, child(7)), container.process]).toEqual([true, AT_START]);
@@ -276,11 +268,9 @@ describe('the first process of a container', () => {
 
   it('may be our child: its group is signalled without a look at the table', () => {
     const { processes, container, signals } = world();
-    const child = spawn('sleep', ['60'], { stdio: 'ignore' });
-    children.push(child);
-    processes.children.set(container, child);
+    processes.children.set(container, child(8));
     processes.signalGroup(container, 'SIGKILL');
-    expect(signals).toEqual([[-(child.pid ?? 0), 'SIGKILL']]);
+    expect(signals).toEqual([[-8, 'SIGKILL']]);
   });
 });
 

@@ -1,14 +1,13 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { KubePod } from '../../../shared/kinds/types.ts';
-import { silentLog } from '../../../test/support/agent-api.ts';
-import { memoryCgroups } from '../../../test/support/memory-cgroups.ts';
-import { PodCgroups } from '../cgroup/pod-cgroups.ts';
+import { folderForTest } from '../../../test/support/folder-for-test.ts';
+import { memoryCgroups, podCgroups } from '../../../test/support/memory-cgroups.ts';
+import type { PodCgroups } from '../cgroup/pod-cgroups.ts';
 import { type ContainerRecord, newRecord } from './pod-record.ts';
 import { podUsage } from './pod-usage.ts';
-import type { MarkedProcess, ProcessTable } from './process-table.ts';
+import { linuxProcesses, type MarkedProcess } from './process-table.ts';
 
 const pod: KubePod = {
   metadata: { name: 'p', uid: 'u1' },
@@ -20,36 +19,17 @@ const pod: KubePod = {
 let root: string;
 const at = (...names: string[]): string => join(root, ...names);
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'nodekeeper-usage-'));
+  root = folderForTest();
 });
-afterEach(() => rmSync(root, { recursive: true }));
 
-const table = (marked: readonly MarkedProcess[]): ProcessTable => ({
-  bootId: () => '',
-  identify: () => undefined,
-  isAlive: () => false,
-  marked: () => [...marked],
-  signal: () => undefined,
-  residentBytes: (pid) => pid * 100,
-});
 function measured(marked: readonly MarkedProcess[], cgroups?: PodCgroups) {
   const containers: readonly ContainerRecord[] = newRecord(pod).containers;
-  return { pod, containers, directory: at('output'), volumesDirectory: at('volumes'), cgroups, table: table(marked) };
+  const table = { ...linuxProcesses, marked: () => [...marked], residentBytes: (pid: number) => pid * 100 };
+  return { pod, containers, directory: at('output'), volumesDirectory: at('volumes'), cgroups, table };
 }
 function groups(controllers: readonly string[]) {
   const tree = memoryCgroups({ controllers });
-  const cgroups = new PodCgroups({
-    tree,
-    node: {
-      swap: { cgroupVersion: 2, controllerPresent: false, swapBehavior: '', memoryBytes: 1, swapBytes: 0 },
-      enforceCpuLimits: true,
-      podPidsMax: undefined,
-    },
-    allocatable: { capacity: {}, systemReserved: {}, kubeReserved: {}, enforced: false },
-    own: { uids: new Set(), add() {}, remove() {} },
-    log: silentLog,
-  });
-  return { tree, cgroups };
+  return { tree, cgroups: podCgroups(tree) };
 }
 
 describe('the memory of a pod', () => {
@@ -136,6 +116,6 @@ describe('the storage of a pod', () => {
     mkdirSync(at('volumes/many'), { recursive: true });
     for (let index = 0; index < 600; index += 1) writeFileSync(at('volumes/many', `${index}`), '');
     const { volumes } = await podUsage(measured([]), true);
-    expect(volumes.get('many')?.inodes).toBe(1 + readdirSync(at('volumes/many')).length);
+    expect(volumes.get('many')?.inodes).toBe(601);
   });
 });

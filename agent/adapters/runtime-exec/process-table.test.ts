@@ -1,6 +1,6 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { startForTest } from '../../../test/support/started-process.ts';
 import { until } from '../../../test/support/until.ts';
 import {
   identify,
@@ -14,15 +14,9 @@ import {
 } from './process-table.ts';
 
 const MISSING_PID = 2 ** 22 + 7;
-const children: ChildProcess[] = [];
-afterEach(() => {
-  for (const child of children.splice(0)) child.kill('SIGKILL');
-});
 
-async function start(args: readonly string[], env: Readonly<Record<string, string>> = {}, detached = false) {
-  const [command = '', ...rest] = args;
-  const child = spawn(command, rest, { env: { PATH: process.env['PATH'] ?? '', ...env }, stdio: 'pipe', detached });
-  children.push(child);
+async function start([file = '', ...args]: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  const child = startForTest(file, args, env);
   await once(child, 'spawn');
   if (child.pid === undefined) throw new Error('no process');
   return { child, pid: child.pid, exited: once(child, 'exit') };
@@ -79,7 +73,7 @@ describe('a process', () => {
     const one = await start(['sleep', '60']);
     expect(signal(one.pid, 'SIGTERM')).toBeUndefined();
     expect(await one.exited).toEqual([null, 'SIGTERM']);
-    const group = await start(['sh', '-c', 'sleep 60 & wait'], {}, true);
+    const group = await start(['sh', '-c', 'sleep 60 & wait']);
     expect(signal(-group.pid, 'SIGKILL')).toBeUndefined();
     expect(await group.exited).toEqual([null, 'SIGKILL']);
     expect(signal(MISSING_PID, 'SIGTERM')).toBeUndefined();

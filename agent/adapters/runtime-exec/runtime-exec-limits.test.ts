@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { KubeObject, KubePod } from '../../../shared/kinds/types.ts';
 import { podIn, shellPod, stateWithin, uidOf } from '../../../test/contract/pod-runtime.ts';
 import { silentLog } from '../../../test/support/agent-api.ts';
-import { type MemoryCgroups, memoryCgroups } from '../../../test/support/memory-cgroups.ts';
+import { type MemoryCgroups, memoryCgroups, podCgroups } from '../../../test/support/memory-cgroups.ts';
 import { cgroupsMissing, NO_CGROUPS, type RealGroup, realGroup } from '../../../test/support/real-cgroups.ts';
 import { realTime } from '../../../test/support/real-time.ts';
 import { SteppedTime, settle } from '../../../test/support/stepped-time.ts';
@@ -15,7 +15,6 @@ import type { PodRuntime } from '../../ports/pod-runtime.ts';
 import type { AgentTime } from '../../ports/time.ts';
 import { podCgroup } from '../../rules/cgroup-values.ts';
 import { ownPods } from '../cgroup/own-pods.ts';
-import { PodCgroups } from '../cgroup/pod-cgroups.ts';
 import { identify, isAlive, readBootId } from './process-table.ts';
 import { execRuntime } from './runtime-exec.ts';
 
@@ -40,18 +39,13 @@ afterEach(async () => {
 });
 
 function open(tree: CgroupTree | undefined, time: AgentTime = realTime): PodRuntime {
-  const memoryBytes = 8 * 1_024 * MIB;
-  const swap = { cgroupVersion: 2, controllerPresent: true, swapBehavior: '', memoryBytes, swapBytes: 0 } as const;
-  const capacity = { cpu: '4', memory: '8Gi' };
-  const cgroups =
-    tree &&
-    new PodCgroups({
-      tree,
-      node: { swap, enforceCpuLimits: true, podPidsMax: 20 },
-      allocatable: { capacity, systemReserved: {}, kubeReserved: {}, enforced: true },
-      own: ownPods(join(rootDirectory, 'cgroups')),
-      log: silentLog,
-    });
+  const allocatable = {
+    capacity: { cpu: '4', memory: '8Gi' },
+    systemReserved: {},
+    kubeReserved: {},
+    enforced: true,
+  };
+  const cgroups = tree && podCgroups(tree, { allocatable, own: ownPods(join(rootDirectory, 'cgroups')) });
   const runtime = execRuntime({ rootDirectory, time, log: silentLog, hostIp: () => undefined, cgroups });
   opened.push(runtime);
   return runtime;

@@ -5,13 +5,12 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { KubeObject, KubePod } from '../../../shared/kinds/types.ts';
 import { shellPod, stateWithin, uidOf } from '../../../test/contract/pod-runtime.ts';
 import { silentLog } from '../../../test/support/agent-api.ts';
-import { memoryCgroups } from '../../../test/support/memory-cgroups.ts';
+import { memoryCgroups, podCgroups } from '../../../test/support/memory-cgroups.ts';
 import { realTime } from '../../../test/support/real-time.ts';
 import { until } from '../../../test/support/until.ts';
 import type { PodRuntime } from '../../ports/pod-runtime.ts';
 import { podCgroup } from '../../rules/cgroup-values.ts';
-import { ownPods } from '../cgroup/own-pods.ts';
-import { PodCgroups } from '../cgroup/pod-cgroups.ts';
+import type { PodCgroups } from '../cgroup/pod-cgroups.ts';
 import { execRuntime } from './runtime-exec.ts';
 
 const MIB = 1_024 ** 2;
@@ -50,12 +49,8 @@ describe('the use of a pod', () => {
 
   it('is that of its group without inactive page cache', async () => {
     const tree = memoryCgroups();
-    const swap = { cgroupVersion: 2, controllerPresent: true, swapBehavior: '', memoryBytes: 1, swapBytes: 0 } as const;
     const allocatable = { capacity: { cpu: '1', memory: '1Gi' }, systemReserved: {}, kubeReserved: {}, enforced: true };
-    const node = { swap, enforceCpuLimits: true, podPidsMax: undefined };
-    runtime = open(
-      new PodCgroups({ tree, node, allocatable, own: ownPods(join(rootDirectory, 'cgroups')), log: silentLog }),
-    );
+    runtime = open(podCgroups(tree, { allocatable }));
     const pod = shellPod(['sleep 300']);
     await runtime.start(pod);
     const path = podCgroup(pod as KubePod);

@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process';
-import { closeSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { closeSync, existsSync, mkdirSync, statSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { folderForTest } from '../../../test/support/folder-for-test.ts';
 import {
   isSetUp,
   openSetUpMessage,
@@ -14,10 +14,9 @@ import {
 let folder: string;
 let file: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'nodekeeper-message-'));
+  folder = folderForTest();
   file = join(folder, 'main.termination-log');
 });
-afterEach(() => rmSync(folder, { recursive: true }));
 
 const fallback = { terminationMessagePolicy: 'FallbackToLogsOnError' } as const;
 const noTail = () => Buffer.from('');
