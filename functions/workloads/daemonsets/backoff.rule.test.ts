@@ -32,7 +32,7 @@ describe('the wait of a node between deletions of failed pods', () => {
     expect(backoffOf(withFailure(backoffs, 'n1', 7 + laterMs), 'n1').delayMs).toBe(delayMs);
   });
 
-  it('is forgotten with that of others, and kept for them until then', () => {
+  it('is forgotten half an hour after the failure, when another node fails', () => {
     const nodes = { old: { atMs: 0, delayMs: 1 }, young: { atMs: 1, delayMs: 1 } };
     const after = withFailure({ ...EMPTY, nodes }, 'n1', 1_800_001);
     expect(Object.keys(after.nodes)).toEqual(['young', 'n1']);

@@ -61,7 +61,7 @@ describe('the size of a set', () => {
     ['3.5', undefined],
     ['x', undefined],
     ['', undefined],
-  ])('is part of what the annotation %j says: %s', (text, expected) => {
+  ])('is a part of the numbers in its annotations: %j is %s', (text, expected) => {
     const { desired, max } = sizedSet(set('a', { annotations: { [DESIRED]: text, [MAX]: text } }));
     expect([desired, max]).toEqual([expected, expected]);
   });
@@ -77,7 +77,7 @@ describe('the size of a set', () => {
 });
 
 describe('the new set', () => {
-  it('has a name by its template, a revision after all others, and room by its strategy', () => {
+  it('is named by the hash of its template, numbered after all others, and sized by the strategy', () => {
     const annotations = { note: 'x', [REVISION]: '99', [HISTORY]: '1', [DESIRED]: '9', [MAX]: '9' };
     const applied = {
       'kubectl.kubernetes.io/last-applied-configuration': '{}',

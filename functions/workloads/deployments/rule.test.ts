@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
-import { isSameTemplate, templateHash } from '../pods/template.rule.ts';
 import type { DeploymentSpec, KubeDeployment, KubeReplicaSet, WorkloadCondition } from '../workload-types.ts';
 import { decideDeployment } from './rule.ts';
 import {
@@ -393,36 +392,5 @@ describe('a sync of a Deployment', () => {
       warning: { reason: 'SelectingAll' },
       status: { observedGeneration: 1 },
     });
-  });
-});
-
-describe('templates', () => {
-  it('WD-59 are equal when one has a default that the other leaves out', () => {
-    const short = template('v1');
-    const long = {
-      ...short,
-      spec: {
-        ...short.spec,
-        dnsPolicy: 'ClusterFirst' as const,
-        containers: [{ name: 'c', image: 'v1', imagePullPolicy: 'Always' as const }],
-      },
-    };
-    expect(isSameTemplate(short, long)).toBe(true);
-    expect(templateHash(short, undefined)).toBe(templateHash(long, undefined));
-    expect(isSameTemplate(short, template('v2'))).toBe(false);
-  });
-
-  it('have the same hash whatever the order of their fields and the form of their quantities', () => {
-    const one = {
-      spec: { containers: [{ name: 'c', image: 'i', resources: { limits: { cpu: '1', memory: '1Gi' } } }] },
-    };
-    const other = {
-      spec: { containers: [{ resources: { limits: { memory: '1024Mi', cpu: '1000m' } }, image: 'i', name: 'c' }] },
-    };
-    expect(templateHash(one, undefined)).toBe(templateHash(other, undefined));
-  });
-
-  it('WD-53 have another hash after a collision', () => {
-    expect(templateHash(template('v1'), 1)).not.toBe(templateHash(template('v1'), undefined));
   });
 });

@@ -55,13 +55,13 @@ describe('the counts of a Deployment', () => {
   it.each([
     [3, 'True', 'MinimumReplicasAvailable'],
     [2, 'False', 'MinimumReplicasUnavailable'],
-  ])('with %i available are available enough: %s', (available, status, reason) => {
+  ])('with %i of 4 replicas available have the condition Available: %s', (available, status, reason) => {
     const newSet = set('new', 4, { availableReplicas: available });
     const counts = deploymentCounts(deployment(), { newSet, oldSets: [] }, NOW_MS);
     expect(conditionOf(counts, 'Available')).toMatchObject({ status, reason, lastTransitionTime: NOW });
   });
 
-  it('have the failure of a set, the new one first, as long as it fails', () => {
+  it('copy ReplicaFailure from a set, the new one first, until no set has it', () => {
     const failing = (reason: string) => ({
       conditions: [{ type: 'Other' }, { type: 'ReplicaFailure', status: 'True', reason, message: 'm' }],
     });
@@ -200,7 +200,7 @@ describe('a rollout', () => {
     );
   });
 
-  it('that is complete stays so while only its old condition says it', () => {
+  it('that was complete stays so until an old set has a pod', () => {
     const done = progressing('NewReplicaSetAvailable');
     expect(conditionOf(rollout(done, stuck, { nowMs: NOW_MS + 3_600_000 }).status)).toEqual(done);
     const oldSets = [set('old', 1, { replicas: 1 })];
@@ -258,7 +258,7 @@ describe('a pause', () => {
     expect(paused(false, undefined)).toBeUndefined();
   });
 
-  it('hides no deadline that has passed, and has no condition without one', () => {
+  it('does not replace the condition of a deadline that has passed, and has none without a deadline', () => {
     expect(paused(true, progressing('ProgressDeadlineExceeded'))).toBeUndefined();
     expect(paused(true, undefined, { progressDeadlineSeconds: undefined })).toBeUndefined();
   });

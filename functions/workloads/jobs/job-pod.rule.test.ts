@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { KubePod } from '../../../shared/kinds/types.ts';
+import { type Criterion, ownedPod, pairAt } from '../../../test/support/owned-pod.ts';
 import { afterEnds, mayCreateFromMs, NO_FAILURES } from './backoff.rule.ts';
 import { verdictOf } from './failure-policy.rule.ts';
 import { formatIndexes, INDEX, indexOf, lowestFree, parseIndexes } from './indexes.rule.ts';
@@ -9,15 +10,14 @@ import { hasFailed, isTerminating, type JobPod, jobPodOf } from './job-pod.rule.
 import { removedFirst } from './removal-order.rule.ts';
 
 const podOf = (more: Partial<JobPod> = {}): JobPod => ({
-  ...{ namespace: 'a', name: 'p', uid: 'u', resourceVersion: '1', labels: {}, nodeName: 'n1' },
-  ...{ phase: 'Running', ready: true, readyChangedAtMs: 1_000, createdAtMs: 1_000, isDeleting: false },
-  ...{ deletionCost: 0, restartsMax: 0, isTracked: true, isAwaited: false, index: undefined, restarts: 0 },
+  ...ownedPod(),
+  ...{ isTracked: true, isAwaited: false, index: undefined, restarts: 0 },
   ...{ endedAtMs: 0, failedContainers: [], conditions: [], ...more },
 });
 
 describe('of two pods of a Job is removed first', () => {
-  /** From the most important one: what is removed first, and what later. */
-  const CRITERIA: readonly (readonly [first: Partial<JobPod>, later: Partial<JobPod>])[] = [
+  /** The most important one first. */
+  const CRITERIA: readonly Criterion<JobPod>[] = [
     [{ nodeName: '' }, { nodeName: 'n1' }],
     [{ phase: 'Pending' }, { phase: 'Unknown' }],
     [{ ready: false }, { ready: true }],
@@ -25,21 +25,14 @@ describe('of two pods of a Job is removed first', () => {
     [{ createdAtMs: 2 }, { createdAtMs: 1 }],
     [{ name: 'a' }, { name: 'b' }],
   ];
-  const orderOf = (pods: readonly JobPod[]) => removedFirst(pods, 1, undefined)[0];
+  const firstOf = (pods: readonly JobPod[]) => removedFirst(pods, 1, undefined)[0];
 
   it.each(CRITERIA.map((criterion, rank) => [criterion[0], rank] as const))(
     'that with %j, whatever the less important criteria say',
     (_, rank) => {
-      const side = (own: 0 | 1) =>
-        podOf(
-          Object.assign(
-            {},
-            ...CRITERIA.map((each, at) => each[at < rank ? 1 : at === rank ? own : ((1 - own) as 0 | 1)]),
-          ),
-        );
-      const [first, later] = [side(0), side(1)];
-      expect(orderOf([first, later])).toBe(first);
-      expect(orderOf([later, first])).toBe(first);
+      const [first, later] = pairAt(CRITERIA, rank).map(podOf) as [JobPod, JobPod];
+      expect(firstOf([first, later])).toBe(first);
+      expect(firstOf([later, first])).toBe(first);
     },
   );
 
@@ -50,18 +43,18 @@ describe('of two pods of a Job is removed first', () => {
     ['with an unknown time of its creation', { createdAtMs: undefined }, { createdAtMs: 9_999 }],
   ] as const)('that %s', (_, one, other) => {
     const [first, later] = [podOf({ name: 'z', ...one }), podOf({ name: 'y', ...other })];
-    expect(orderOf([later, first])).toBe(first);
-    expect(orderOf([first, later])).toBe(first);
+    expect(firstOf([later, first])).toBe(first);
+    expect(firstOf([first, later])).toBe(first);
   });
 
-  it('neither by a time of readiness while they are not Ready, nor by a phase after Running', () => {
+  it('neither one for a time of readiness while they are not Ready, nor for a phase after Running', () => {
     const late = podOf({ name: 'z', ready: false, readyChangedAtMs: 2 });
     const early = podOf({ name: 'a', ready: false, readyChangedAtMs: 1 });
-    expect(orderOf([late, early])).toBe(early);
+    expect(firstOf([late, early])).toBe(early);
     const failed = podOf({ name: 'z', phase: 'Failed' });
     for (const phase of ['Running', 'Succeeded'] as const) {
       const other = podOf({ name: 'a', phase });
-      expect(orderOf([failed, other])).toBe(other);
+      expect(firstOf([failed, other])).toBe(other);
     }
   });
 });
@@ -77,7 +70,7 @@ describe('pods of an Indexed Job', () => {
   const names = (count: number, completions: number | undefined) =>
     removedFirst(pods, count, completions).map(({ name }) => name);
 
-  it('without an index in range, and all but one of each index, are removed beside the count', () => {
+  it('are all removed without an index in range, and all but one of each index, whatever the count', () => {
     expect(names(0, 2)).toEqual(['a', 'd', 'e']);
     expect(names(3, 2)).toEqual(['a', 'd', 'e']);
     expect(names(4, 2)).toEqual(['a', 'd', 'e', 'b']);
@@ -255,7 +248,7 @@ describe('the wait of a Job', () => {
     [6, 320_000],
     [7, 600_000],
     [50, 600_000],
-  ])('after %i failures is %i ms', (failures, waitMs) => {
+  ])('WJ-21 after %i failures is %i ms', (failures, waitMs) => {
     expect(mayCreateFromMs({ failures, lastEndedAtMs: 1_000 })).toBe(1_000 + waitMs);
   });
 
@@ -288,8 +281,8 @@ describe('indexes', () => {
     expect([...parseIndexes(text, 100)]).toEqual([]);
   });
 
-  it('of a part that can be read count beside one that cannot', () => {
-    expect([...parseIndexes('x,2,4-5,1-', 100)]).toEqual([2, 4, 5]);
+  it('are read of a text with other parts, and none beyond the completions', () => {
+    expect([...parseIndexes('x,2,4-999999999,1-', 6)]).toEqual([2, 4, 5]);
   });
 
   it.each([

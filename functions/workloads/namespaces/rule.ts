@@ -131,6 +131,6 @@ export function finalizedNamespace(namespace: KubeNamespace): KubeNamespace | un
   return { ...namespace, spec: kept.length === 0 ? spec : { ...spec, finalizers: kept } };
 }
 
-/** True until our finalizer is removed. */
+/** True when our finalizer has been removed. */
 export const isFinalizedByUs = ({ spec }: KubeNamespace): boolean =>
   !(spec?.finalizers ?? []).includes(KUBERNETES_FINALIZER);

@@ -1,10 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { KubePod } from '../../../shared/kinds/types.ts';
-import { selectorFromSpec } from '../../../shared/kubernetes/selectors.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
-import { decideClaims } from '../pods/claims.rule.ts';
-import { isActive, type OwnedPod, ownedPodOf } from '../pods/owned-pod.rule.ts';
-import { slowStartBatches } from '../pods/slow-start.rule.ts';
+import { ownedPod } from '../../../test/support/owned-pod.ts';
+import type { OwnedPod } from '../pods/owned-pod.rule.ts';
 import type { KubeReplicaSet } from '../workload-types.ts';
 import { decideReplicas, replicaSetStatus } from './rule.ts';
 
@@ -17,24 +14,9 @@ const replicaSet = (replicas: number, more: Partial<KubeReplicaSet> = {}): KubeR
   ...more,
 });
 
-function pod(name: string, more: Partial<OwnedPod> = {}): OwnedPod {
-  return {
-    namespace: 'default',
-    name,
-    uid: name,
-    resourceVersion: '1',
-    labels: { app: 'a' },
-    nodeName: 'n1',
-    phase: 'Running',
-    ready: true,
-    readyChangedAtMs: NOW_MS - HOUR_MS,
-    createdAtMs: NOW_MS - HOUR_MS,
-    isDeleting: false,
-    deletionCost: 0,
-    restartsMax: 0,
-    ...more,
-  };
-}
+const settledMs = NOW_MS - HOUR_MS;
+const pod = (name: string, more: Partial<OwnedPod> = {}): OwnedPod =>
+  ownedPod({ name, uid: name, labels: { app: 'a' }, readyChangedAtMs: settledMs, createdAtMs: settledMs, ...more });
 const notReady = { ready: false };
 const pending = { phase: 'Pending', ready: false } as const;
 
@@ -126,14 +108,6 @@ describe('the order of deletion', () => {
   it('WR-21 more restarts first when both are Ready since the same time', () => {
     expect(removed(1, [pod('B'), pod('A', { restartsMax: 9_001 })])).toEqual(['A']);
   });
-
-  it('the newer one first when nothing else differs', () => {
-    expect(removed(1, [pod('A', { createdAtMs: NOW_MS - 9 * HOUR_MS }), pod('B')])).toEqual(['B']);
-  });
-
-  it('is not computed when all are deleted', () => {
-    expect(removed(0, [pod('A'), pod('B', notReady)])).toEqual(['A', 'B']);
-  });
 });
 
 describe('the status of a ReplicaSet', () => {
@@ -179,87 +153,5 @@ describe('the status of a ReplicaSet', () => {
       replicaSetStatus({ replicaSet: stored, pods: [], nowMs: NOW_MS }, { ...failure, message: 'x' }),
     ).toBeUndefined();
     expect(statusOf(stored, [pod('a')])?.conditions).toBeUndefined();
-  });
-});
-
-describe('claims', () => {
-  const owner = replicaSet(1);
-  const selector = selectorFromSpec(owner.spec?.selector);
-  const kubePod = (name: string, more: Partial<KubePod['metadata']> = {}): KubePod => ({
-    metadata: { name, namespace: 'default', uid: name, labels: { app: 'a' }, ...more },
-  });
-  const controlledBy = (uid: string) => ({
-    ownerReferences: [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'x', uid, controller: true }],
-  });
-  const claimsOf = (pods: readonly KubePod[], of: KubeReplicaSet = owner) => {
-    const { owned, adopt, release } = decideClaims(of, selector, pods);
-    const names = (of: readonly KubePod[]) => of.map(({ metadata }) => metadata.name).join();
-    return [names(owned), names(adopt), names(release)];
-  };
-
-  it('WR-23 adopts an orphan that matches', () => {
-    expect(claimsOf([kubePod('orphan'), kubePod('other', { labels: { app: 'b' } })])).toEqual(['', 'orphan', '']);
-    expect(claimsOf([kubePod('x', { deletionTimestamp: 'now' }), kubePod('y', { namespace: 'b' })])).toEqual([
-      '',
-      '',
-      '',
-    ]);
-  });
-
-  it('WR-25 adopts and releases nothing while the owner is being deleted', () => {
-    const deleting = { ...owner, metadata: { ...owner.metadata, deletionTimestamp: 'now' } };
-    const unmatched = kubePod('u', { ...controlledBy('rs'), labels: {} });
-    expect(claimsOf([kubePod('orphan'), kubePod('own', controlledBy('rs')), unmatched], deleting)).toEqual([
-      'own',
-      '',
-      '',
-    ]);
-  });
-
-  it('WR-27 ignores a pod of another controller, and releases one that no longer matches', () => {
-    const unmatched = kubePod('u', { ...controlledBy('rs'), labels: {} });
-    expect(claimsOf([kubePod('theirs', controlledBy('other')), unmatched])).toEqual(['', '', 'u']);
-  });
-});
-
-describe('slow start', () => {
-  it('WR-03 begins with one and doubles', () => {
-    expect(slowStartBatches(10)).toEqual([1, 2, 4, 3]);
-    expect(slowStartBatches(0)).toEqual([]);
-    expect(slowStartBatches(200, 40)).toEqual([1, 2, 4, 8, 16, 32, 40, 40, 40, 17]);
-  });
-});
-
-describe('a pod as its owner reads it', () => {
-  it('has the phase, readiness, cost and restarts that the order needs', () => {
-    const owned = ownedPodOf({
-      metadata: {
-        name: 'p',
-        namespace: 'd',
-        uid: 'u',
-        creationTimestamp: '2026-01-01T00:00:00Z',
-        annotations: { 'controller.kubernetes.io/pod-deletion-cost': '-5' },
-      },
-      spec: { nodeName: 'n1' },
-      status: {
-        phase: 'Running',
-        conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: '2026-01-01T00:00:01Z' }],
-        containerStatuses: [{ restartCount: 2 }, { restartCount: 7 }] as never,
-      },
-    });
-    expect(owned).toMatchObject({ nodeName: 'n1', ready: true, deletionCost: -5, restartsMax: 7, isDeleting: false });
-    expect(owned.readyChangedAtMs).toBe(NOW_MS + 1_000);
-    expect(isActive(owned)).toBe(true);
-  });
-
-  it.each([
-    ['+1', 0],
-    ['01', 0],
-    ['2147483648', 0],
-    ['2147483647', 2_147_483_647],
-    ['x', 0],
-  ])('reads a deletion cost of %s as %i', (text, cost) => {
-    const annotations = { 'controller.kubernetes.io/pod-deletion-cost': text };
-    expect(ownedPodOf({ metadata: { annotations } }).deletionCost).toBe(cost);
   });
 });

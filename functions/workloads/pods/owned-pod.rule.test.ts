@@ -1,0 +1,88 @@
+import { describe, expect, it } from 'vitest';
+import type { KubePod } from '../../../shared/kinds/types.ts';
+import { availableAfterMs, isActive, isAvailable, ownedPodOf } from './owned-pod.rule.ts';
+
+const NOW_MS = Date.UTC(2026, 0, 1);
+
+describe('what the controllers read of a pod', () => {
+  const COST = 'controller.kubernetes.io/pod-deletion-cost';
+  it('has defaults for what a new pod lacks', () => {
+    expect(ownedPodOf({ metadata: { name: 'p' } })).toEqual({
+      namespace: '',
+      name: 'p',
+      uid: '',
+      resourceVersion: '',
+      labels: {},
+      nodeName: '',
+      phase: 'Pending',
+      ready: false,
+      readyChangedAtMs: undefined,
+      createdAtMs: undefined,
+      isDeleting: false,
+      deletionCost: 0,
+      restartsMax: 0,
+    });
+  });
+
+  it('is its place, its readiness and its restarts', () => {
+    const pod: KubePod = {
+      metadata: {
+        ...{ name: 'p', namespace: 'a', uid: 'u', resourceVersion: '7', labels: { app: 'x' } },
+        ...{ annotations: { [COST]: '-3' }, creationTimestamp: '2026-01-01T00:00:00Z', deletionTimestamp: 'x' },
+      },
+      spec: { nodeName: 'n1', containers: [] },
+      status: {
+        phase: 'Running',
+        conditions: [
+          { type: 'Other', status: 'False' },
+          { type: 'Ready', status: 'True', lastTransitionTime: '2026-01-01T00:00:01Z' },
+        ],
+        containerStatuses: [{ restartCount: 1 }, { restartCount: 4 }, {}],
+      } as NonNullable<KubePod['status']>,
+    };
+    expect(ownedPodOf(pod)).toEqual({
+      ...{ namespace: 'a', name: 'p', uid: 'u', resourceVersion: '7', labels: { app: 'x' }, nodeName: 'n1' },
+      ...{ phase: 'Running', ready: true, readyChangedAtMs: NOW_MS + 1_000, createdAtMs: NOW_MS },
+      ...{ isDeleting: true, deletionCost: -3, restartsMax: 4 },
+    });
+  });
+
+  it.each([
+    ['0', 0],
+    ['-0', 0],
+    ['12', 12],
+    ['-12', -12],
+    ['+1', 0],
+    ['01', 0],
+    ['1.5', 0],
+    ['1x', 0],
+    ['2147483647', 2_147_483_647],
+    ['2147483648', 0],
+    ['-2147483648', -2_147_483_648],
+    ['-2147483649', 0],
+  ])('counts the deletion cost %j as %i', (text, cost) => {
+    const { deletionCost } = ownedPodOf({ metadata: { name: 'p', annotations: { [COST]: text } } });
+    expect(deletionCost).toBe(cost);
+  });
+
+  it.each([
+    ['Pending', false, true],
+    ['Running', false, true],
+    ['Unknown', false, true],
+    ['Running', true, false],
+    ['Succeeded', false, false],
+    ['Failed', false, false],
+  ] as const)('in phase %s, being deleted %s, is active: %s', (phase, isDeleting, active) => {
+    expect(isActive({ phase, isDeleting })).toBe(active);
+  });
+
+  it('is available after minReadySeconds, not at their end', () => {
+    const pod = { ...ownedPodOf({ metadata: { name: 'p' } }), ready: true, readyChangedAtMs: 1_000 };
+    expect(availableAfterMs(pod, 2)).toBe(3_000);
+    expect([isAvailable(pod, 2, 3_000), isAvailable(pod, 2, 3_001)]).toEqual([false, true]);
+    expect(isAvailable(pod, 0, 0)).toBe(true);
+    const timeless = { ...pod, readyChangedAtMs: undefined };
+    expect([isAvailable(timeless, 0, 0), isAvailable(timeless, 1, 9_999)]).toEqual([true, false]);
+    expect(isAvailable({ ...pod, ready: false }, 0, 9_999)).toBe(false);
+  });
+});
