@@ -50,15 +50,18 @@ it('a damaged database is restored', async () => {
   expect(restored.code).toBe(0);
 });
 
-it('a restore waits for no move: it is refused while one runs', async () => {
+it('a restore is refused while a move runs', async () => {
   const { database, restore } = await directoryWithBackup();
   const moving = lockStore(moveLockOf(database));
-  expect(await restore()).toMatchObject({ code: 1, text: expect.stringContaining('.move is in use by process') });
-  moving.release();
+  try {
+    expect(await restore()).toMatchObject({ code: 1, text: expect.stringContaining('.move is in use by process') });
+  } finally {
+    moving.release();
+  }
   expect(await restore()).toMatchObject({ code: 0 });
 });
 
-it('what a command of root leaves is for the user of the service alone', async () => {
+it('files that a command of root creates belong to the user of the service alone', async () => {
   const { database, restore } = await directoryWithBackup();
   const directory = dirname(database);
   for (const name of readdirSync(directory)) rmSync(join(directory, name));
@@ -66,7 +69,7 @@ it('what a command of root leaves is for the user of the service alone', async (
   const serviceUid = process.getuid?.() === 0 ? 61_184 : statSync(directory).uid;
   chownSync(directory, serviceUid, statSync(directory).gid);
   expect(await restore()).toMatchObject({ code: 0 });
-  // As after a kill: what says which process it was stays.
+  // While the store is locked, the file with the id of the process exists, too.
   const lock = lockStore(database);
   onTestFinished(() => lock.release());
   expect(existsSync(`${database}.pid`)).toBe(true);

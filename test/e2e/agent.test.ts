@@ -88,7 +88,7 @@ failSwapOn: false
 
   async function stopAgent(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
     const child = agent?.child;
-    if (child === undefined || child.exitCode !== null) return child?.exitCode ?? null;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return child?.exitCode ?? null;
     const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
     child.kill(signal);
     return ended;
@@ -118,9 +118,22 @@ failSwapOn: false
     if (isRunning(name)) process.kill(-recordOf(name)!.pid, 'SIGKILL');
   }
 
-  const post = async (path: string, body: object): Promise<void> => {
-    expect(await local.client.send({ method: 'POST', path, body })).toMatchObject({ status: 201 });
-  };
+  async function post(resource: string, body: object): Promise<string> {
+    const path = `/api/v1/namespaces/default/${resource}`;
+    const answer = await local.client.send({ method: 'POST', path, body });
+    expect(answer).toMatchObject({ kind: 'answered', status: 201 });
+    return (answer as unknown as { readonly body: KubeObject }).body.metadata.uid ?? '';
+  }
+
+  /** Of one container, on the node. */
+  async function runPod(name: string, container: object, more: object = {}): Promise<KubeObject> {
+    const containers = [{ name: 'main', image: 'none', ...container }];
+    podUids.set(name, await post('pods', { metadata: { name }, spec: { nodeName: NODE, containers, ...more } }));
+    return eventually('a ready pod', async () => {
+      const found = await get(`/api/v1/namespaces/default/pods/${name}`);
+      return conditionOf(found, 'Ready')?.['status'] === 'True' ? found : undefined;
+    });
+  }
 
   /** Fails with the output of the agent. */
   async function eventually<T>(what: string, look: () => Promise<T | undefined | false>): Promise<T> {
@@ -158,31 +171,8 @@ failSwapOn: false
   });
 
   it('runs a pod that is bound to it', async () => {
-    const answer = await local.client.send({
-      method: 'POST',
-      path: '/api/v1/namespaces/default/pods',
-      body: {
-        apiVersion: 'v1',
-        kind: 'Pod',
-        metadata: { name: 'web' },
-        spec: {
-          nodeName: NODE,
-          containers: [
-            {
-              name: 'main',
-              image: 'none',
-              command: ['/bin/sh', '-c', 'trap "exit 0" TERM; while true; do sleep 0.1; done'],
-            },
-          ],
-        },
-      },
-    });
-    expect(answer).toMatchObject({ kind: 'answered', status: 201 });
-    const pod = await eventually('a ready pod', async () => {
-      const found = await get('/api/v1/namespaces/default/pods/web');
-      return conditionOf(found, 'Ready')?.['status'] === 'True' ? found : undefined;
-    });
-    podUids.set('web', pod.metadata.uid ?? '');
+    const script = 'trap "exit 0" TERM; while true; do sleep 0.1; done';
+    const pod = await runPod('web', { command: ['/bin/sh', '-c', script] });
     expect(pod.status).toMatchObject({ phase: 'Running', hostIP: expect.any(String) });
   });
 
@@ -198,33 +188,18 @@ failSwapOn: false
   });
 
   it('after a power cut starts its pods without the API, and none again when the API returns', async () => {
-    const namespace = '/api/v1/namespaces/default';
     const starts = join(directory, 'starts');
-    await post(`${namespace}/configmaps`, { metadata: { name: 'settings' }, data: { text: 'settings' } });
-    await post(`${namespace}/secrets`, { metadata: { name: 'key' }, stringData: { key: 'secret' } });
+    await post('configmaps', { metadata: { name: 'settings' }, data: { text: 'settings' } });
+    await post('secrets', { metadata: { name: 'key' }, stringData: { key: 'secret' } });
     const token = '/var/run/secrets/kubernetes.io/serviceaccount/token';
     const script = `echo "$KEY $(cat /settings/text) $(test -s ${token} && echo token)" >> ${starts}; exec sleep 6000`;
-    await post(`${namespace}/pods`, {
-      metadata: { name: 'site' },
-      spec: {
-        nodeName: NODE,
-        containers: [
-          {
-            name: 'main',
-            image: 'none',
-            command: ['/bin/sh', '-c', script],
-            env: [{ name: 'KEY', valueFrom: { secretKeyRef: { name: 'key', key: 'key' } } }],
-            volumeMounts: [{ name: 'settings', mountPath: '/settings' }],
-          },
-        ],
-        volumes: [{ name: 'settings', configMap: { name: 'settings' } }],
-      },
-    });
-    const readyPod = await eventually('a ready pod', async () => {
-      const found = await get(`${namespace}/pods/site`);
-      return conditionOf(found, 'Ready')?.['status'] === 'True' ? found : undefined;
-    });
-    podUids.set('site', readyPod.metadata.uid ?? '');
+    const env = [{ name: 'KEY', valueFrom: { secretKeyRef: { name: 'key', key: 'key' } } }];
+    const volumeMounts = [{ name: 'settings', mountPath: '/settings' }];
+    await runPod(
+      'site',
+      { command: ['/bin/sh', '-c', script], env, volumeMounts },
+      { volumes: [{ name: 'settings', configMap: { name: 'settings' } }] },
+    );
     const remembered = join(directory, 'root/desired/pods.json');
     await eventually('pods on the disk', async () => readFileSync(remembered, 'utf8').includes('"site"'));
     // No Secret is on the disk in clear.
@@ -247,7 +222,7 @@ failSwapOn: false
     local = await startLocalForTest({ nodes: 0, dataDir, port: Number(new URL(access.url).port) });
     await eventually('a registration', async () => agent?.output().includes('registered'));
     await eventually('a report', async () => {
-      const found = await get(`${namespace}/pods/site`);
+      const found = await get('/api/v1/namespaces/default/pods/site');
       return recordsOf(found?.status?.['containerStatuses'])[0]?.['restartCount'] === 1;
     });
     expect(['web', 'site'].map(recordOf)).toEqual(before);

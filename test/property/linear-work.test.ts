@@ -141,11 +141,11 @@ async function verdictOn(families: readonly Family[]): Promise<Verdict> {
 }
 
 /**
- * What is broken, at the first of some looks that finds something. A pause of the process makes the small size look
- * slow, and then one look finds nothing; the law itself looks at each family in every run.
+ * Measures repeatedly until something is broken: a pause of the process can make the small size look slow and hide the
+ * growth of a planted bug.
  */
 async function brokenIn(families: readonly Family[]): Promise<string> {
-  for (let look = 1; look <= ATTEMPTS_MAX; look += 1) {
+  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
     const { broken } = await verdictOn(families);
     if (broken.length > 0) return broken.join();
   }

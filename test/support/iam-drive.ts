@@ -546,7 +546,7 @@ function readOff(local: LocalForTest, at: string, bearer = local.access.token) {
 async function silence(stage: Stage): Promise<void> {
   const { send, gone, shows, machines } = stage;
   const node = 'edge-a-1';
-  // Long enough for timers, which evictor ends: what is due already when object-stream sees the taint is its own.
+  // Object-stream itself evicts a pod that is due when it receives the taint. Later ones get a timer, for evictor.
   const spec = tolerating(8);
   const atOnce = { ...spec, terminationGracePeriodSeconds: 0 };
   await mustBe(201, send('POST', PODS, pod('leaves', node, { spec })));

@@ -38,7 +38,10 @@ export interface WineResult {
   readonly output: string;
 }
 
-/** An option of Node.js: `act` replaces this function of Windows, and `real` is the function itself. */
+/**
+ * An option of Node.js, with which the program calls `act` in place of a function of Windows. In `act`, `real` is that
+ * function, and `refuse(code)` makes it fail with this error.
+ */
 export const replacing = (name: string, act: string): string => {
   const program = `
     const open = process.dlopen;
@@ -46,7 +49,7 @@ export const replacing = (name: string, act: string): string => {
       open(module, ...rest);
       const { load } = module.exports;
       let code;
-      const refuse = (with_) => { code = with_; return null; };
+      const refuse = (error) => { code = error; return null; };
       const replaced = (declaration, real) => {
         if (declaration.includes(' GetLastError(')) {
           return () => { const last = real(); const own = code; code = undefined; return own ?? last; };

@@ -27,7 +27,7 @@ const SEVERAL_VOLUMES = 'may not specify more than 1 volume type';
 const main = (field: string, rule: string, value: unknown, cause: ExpectedCause): Constraint =>
   at(`${MAIN}.${field}`, rule, value, cause);
 
-/** Fields that the other operating system alone has. */
+/** Fields that Linux alone has. */
 const NOT_ON_WINDOWS: Edits = {
   'spec.hostPID': true,
   'spec.hostIPC': true,
