@@ -19,7 +19,8 @@ import {
   text,
   word,
 } from './attributes.ts';
-import { StoreFault } from './item-store.ts';
+import { type Condition, type Item, StoreFault } from './item-store.ts';
+import { conditionHolds } from './writes/condition-holds.ts';
 
 const seconds = number('S');
 const ROW = {
@@ -92,19 +93,17 @@ describe('kinds of attributes', () => {
 });
 
 describe('conditions', () => {
-  it('stay as they are alone, and are combined otherwise', () => {
+  const holding = (condition: Condition, ...rows: Item[]) => rows.map((row) => conditionHolds(condition, row));
+
+  it('hold when all of several do, or one of them', () => {
+    const rows = [{ a: 1 }, { a: 1, b: 2 }, { a: 2, b: 2 }];
     const [one, other] = [is('a', 1), lacks('b')];
-    expect(one).toEqual({ kind: 'compare', attribute: 'a', op: '=', value: 1 });
-    expect(other).toEqual({ kind: 'lacks', attribute: 'b' });
-    expect(all(one)).toBe(one);
-    expect(all(one, other)).toEqual({ kind: 'all', of: [one, other] });
-    expect(any(one, other)).toEqual({ kind: 'any', of: [one, other] });
-    expect(below(number('n'), 5)).toEqual({
-      kind: 'any',
-      of: [
-        { kind: 'lacks', attribute: 'n' },
-        { kind: 'compare', attribute: 'n', op: '<', value: 5 },
-      ],
-    });
+    expect(holding(all(one), ...rows)).toEqual([true, true, false]);
+    expect(holding(all(one, other), ...rows)).toEqual([true, false, false]);
+    expect(holding(any(is('a', 2), other), ...rows)).toEqual([true, false, true]);
+  });
+
+  it('hold below a number, and without one', () => {
+    expect(holding(below(number('n'), 5), {}, { n: 4 }, { n: 5 })).toEqual([true, true, false]);
   });
 });

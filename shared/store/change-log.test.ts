@@ -1,14 +1,14 @@
 import { expect, it } from 'vitest';
+import { memoryObjects, START_MS } from '../../test/support/memory-objects.ts';
 import { changeLog } from './change-log.ts';
 import { type ItemStore, StoreFault } from './item-store.ts';
 import { memoryItemStore } from './memory/item-store.ts';
-import { objectStore } from './object-store.ts';
 
 /** Pages of one shard's log in one read. */
 const LOG_PAGES_MAX = 64;
 
 it('a read of the change log ends, though pages without an entry never do', async () => {
-  const items = memoryItemStore();
+  const { items, options, create } = memoryObjects();
   let pages = 0;
   const endless: ItemStore = {
     ...items,
@@ -18,14 +18,9 @@ it('a read of the change log ends, though pages without an entry never do', asyn
       return { items: [], next: request.through ?? '' };
     },
   };
-  const options = { clock: { nowMs: () => Date.UTC(2026, 0, 1) }, shardsOf: () => 1 };
-  await objectStore({ ...options, items }).commit({
-    writes: [
-      { kind: 'create', ref: { resource: 'things', namespace: '', name: 'a' }, object: { metadata: { name: 'a' } } },
-    ],
-  });
+  await create('a');
   const { readChanges } = changeLog({ ...options, items: endless });
-  const after = (Date.UTC(2026, 0, 1) - 60_000) * 1_000;
+  const after = (START_MS - 60_000) * 1_000;
   await expect(readChanges({ resource: 'things', after, limit: 10, eager: true })).rejects.toMatchObject({
     name: 'StoreFault',
     code: 'too-large',
@@ -34,19 +29,13 @@ it('a read of the change log ends, though pages without an entry never do', asyn
 });
 
 it('reads a log of more pages than one read may have in several reads, each from where the last one ended', async () => {
-  const items = memoryItemStore();
-  const startMs = Date.UTC(2026, 0, 1);
-  const options = { clock: { nowMs: () => startMs }, shardsOf: () => 1 };
-  const store = objectStore({ ...options, items });
+  const { items, options, create } = memoryObjects();
   const names = Array.from({ length: 2 * LOG_PAGES_MAX + 10 }, (_, at) => `a-${at}`);
-  for (const name of names) {
-    const ref = { resource: 'things', namespace: '', name };
-    await store.commit({ writes: [{ kind: 'create', ref, object: { metadata: { name } } }] });
-  }
+  for (const name of names) await create(name);
   const onePerPage: ItemStore = { ...items, query: (request) => items.query({ ...request, limit: 1 }) };
   const { readChanges } = changeLog({ ...options, items: onePerPage });
   const read: string[][] = [];
-  let after = (startMs - 60_000) * 1_000;
+  let after = (START_MS - 60_000) * 1_000;
   while (read.flat().length < names.length && read.length < 4) {
     const outcome = await readChanges({ resource: 'things', after, limit: 1_000, eager: true });
     if (outcome.kind !== 'changes') throw new Error('the log has expired');
@@ -58,13 +47,7 @@ it('reads a log of more pages than one read may have in several reads, each from
 });
 
 it('a list has a version while the tables refuse writes, and a watch from there misses nothing', async () => {
-  const items = memoryItemStore();
-  const options = { clock: { nowMs: () => Date.UTC(2026, 0, 1) }, shardsOf: () => 4 };
-  const { commit } = objectStore({ ...options, items });
-  const create = (name: string) =>
-    commit({
-      writes: [{ kind: 'create', ref: { resource: 'things', namespace: '', name }, object: { metadata: { name } } }],
-    });
+  const { items, options, create } = memoryObjects({ shards: 4 });
   const refuse = () => Promise.reject(new StoreFault('unreachable', 'the disk is full', { retryable: true }));
   const full = changeLog({ ...options, items: { ...items, write: refuse, transact: refuse } });
 
@@ -72,65 +55,46 @@ it('a list has a version while the tables refuse writes, and a watch from there 
   // Some shard has no commit yet, and its head cannot be raised: every version is possible there.
   expect(await full.currentVersion('things')).toBe(1);
 
-  const raised = await changeLog({ ...options, items }).currentVersion('things');
+  const raised = await changeLog(options).currentVersion('things');
   await create('later');
   const version = await full.currentVersion('things');
   expect(version).toBeLessThanOrEqual(raised);
-  const outcome = await changeLog({ ...options, items }).readChanges({
+  const outcome = await changeLog(options).readChanges({
     ...{ resource: 'things', after: version, limit: 10, eager: true },
   });
   expect(outcome).toMatchObject({ kind: 'changes', changes: [{ object: { metadata: { name: 'later' } } }] });
 });
 
-/** A log of one shard with one commit, and a clock. */
+/** A log of one shard with one commit. */
 async function quietLog() {
-  const startMs = Date.UTC(2026, 0, 1);
   const operations: string[] = [];
   const items = memoryItemStore({
     onConsumed: ({ operation, readUnits }) => operations.push(`${operation} ${readUnits}`),
   });
-  let nowMs = startMs;
-  const options = { items, clock: { nowMs: () => nowMs }, shardsOf: () => 1 };
-  const commit = async (name: string, resource = 'things') => {
-    const ref = { resource, namespace: '', name };
-    const outcome = await objectStore(options).commit({
-      writes: [{ kind: 'create', ref, object: { metadata: { name } } }],
-    });
-    if (outcome.kind !== 'committed') throw new Error(outcome.kind);
-    return Number(outcome.objects[0]!.metadata.resourceVersion);
-  };
-  const version = await commit('a');
+  const { options, create, pass } = memoryObjects({ items });
+  const version = await create('a');
   operations.splice(0);
-  return {
-    log: changeLog(options),
-    commit,
-    version,
-    startMs,
-    passTo: (milliseconds: number) => {
-      nowMs = startMs + milliseconds;
-    },
-    operations: () => operations.splice(0),
-  };
+  return { log: changeLog(options), create, version, pass, operations: () => operations.splice(0) };
 }
 
 it('a version is moved to the present when it is older than ten minutes, not at ten minutes', async () => {
-  const { log, version, startMs, passTo } = await quietLog();
-  passTo(600_000);
+  const { log, version, pass } = await quietLog();
+  pass(600_000);
   expect(await log.currentVersion('things')).toBe(version);
-  passTo(600_001);
-  expect(await log.currentVersion('things')).toBe((startMs + 600_001) * 1_000);
+  pass(1);
+  expect(await log.currentVersion('things')).toBe((START_MS + 600_001) * 1_000);
 });
 
 it('a poll of a cursor that is ten minutes old is one late read of the heads, unless it must be complete', async () => {
-  const { log, version, passTo, operations } = await quietLog();
-  passTo(600_000);
+  const { log, version, pass, operations } = await quietLog();
+  pass(600_000);
   const poll = (eager: boolean) => log.readChanges({ resource: 'things', after: version, limit: 10, eager });
   const nothing = { kind: 'changes', changes: [], through: version };
   expect(await poll(false)).toEqual(nothing);
   expect(operations()).toEqual(['BatchGetItem 0.5']);
   expect(await poll(true)).toEqual(nothing);
   expect(operations()).toEqual(['BatchGetItem 1']);
-  passTo(600_001);
+  pass(1);
   expect((await poll(false)).kind).toBe('changes');
   expect(operations()).toEqual(['BatchGetItem 1', 'UpdateItem 0']);
 });
@@ -143,8 +107,8 @@ it('a cursor beyond the log stays where it is, and a read asks for at least one 
 });
 
 it('the newest commit of each resource is 0 without one', async () => {
-  const { log, commit, version, operations } = await quietLog();
-  const other = await commit('b', 'others');
+  const { log, create, version, operations } = await quietLog();
+  const other = await create('b', 'others');
   operations();
   const resources = ['none', 'things', 'others'];
   expect(await log.newestCommits(resources, { consistent: true })).toEqual([0, version, other]);

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { memoryObjects, START_MS } from '../../test/support/memory-objects.ts';
 import type { ItemStore, TransactOutcome } from './item-store.ts';
 import { memoryItemStore } from './memory/item-store.ts';
 import { type CommitOutcome, objectStore } from './object-store.ts';
 
-const T0 = Date.UTC(2026, 0, 1);
 /** The writes of a commit of one object: the object, its log entry, the head of its shard. */
 const HEAD_AT = 2;
 
@@ -23,10 +23,8 @@ async function commitOne(
     },
   };
   const store = objectStore({
+    ...memoryObjects({ items }).options,
     ...options,
-    items,
-    clock: { nowMs: () => T0 },
-    shardsOf: () => 1,
     pause: async (ms) => void pausesMs.push(ms),
   });
   const outcome = await store.commit({
@@ -61,7 +59,7 @@ describe('a commit that meets another one', () => {
   });
 
   it('tries again at once above the version of the head that refused it, and waits from the second refusal on', async () => {
-    const ahead = (T0 + 60_000) * 1_000;
+    const ahead = (START_MS + 60_000) * 1_000;
     const { outcome, pausesMs } = await commitOne([headRefused(ahead), headRefused(ahead + 7)]);
     expect(pausesMs).toEqual([15]);
     expect(outcome).toMatchObject({
@@ -72,12 +70,10 @@ describe('a commit that meets another one', () => {
 
   it('commits after the refusal of a head that is absent by then', async () => {
     const { outcome } = await commitOne([headRefused()]);
-    expect(outcome).toMatchObject({ kind: 'committed', objects: [{ metadata: { name: 'a' } }] });
+    const resourceVersion = String(START_MS * 1_000 + 1);
+    expect(outcome).toMatchObject({ kind: 'committed', objects: [{ metadata: { name: 'a', resourceVersion } }] });
   });
 });
-
-const CLOCK = { nowMs: () => T0 };
-const ONE_SHARD = { clock: CLOCK, shardsOf: () => 1 };
 
 describe('commits of one process', () => {
   it('on one head follow each other, also after one that failed; those on other heads do not wait', async () => {
@@ -94,7 +90,7 @@ describe('commits of one process', () => {
         return memory.transact(writes);
       },
     };
-    const store = objectStore({ ...ONE_SHARD, items });
+    const { store } = memoryObjects({ items });
     const create = (resource: string, name: string) =>
       store.commit({
         writes: [{ kind: 'create', ref: { resource, namespace: '', name }, object: { metadata: { name } } }],
@@ -121,23 +117,8 @@ describe('the pods of a node', () => {
     metadata: { name, namespace: 'a', uid },
     spec: nodeName === undefined ? {} : { nodeName },
   });
-  function world() {
-    let nowMs = T0;
-    const items = memoryItemStore();
-    const store = objectStore({ items, clock: { nowMs: () => nowMs }, shardsOf: () => 1 });
-    const commit = async (write: object) => {
-      const outcome = await store.commit({ writes: [write as never] });
-      if (outcome.kind !== 'committed') throw new Error(outcome.kind);
-      return outcome.objects[0]!;
-    };
-    const pass = (milliseconds: number) => {
-      nowMs += milliseconds;
-    };
-    return { items, store, commit, pass };
-  }
-
   it('have the time of their binding, which no later write changes', async () => {
-    const { store, commit, pass } = world();
+    const { store, commit, pass } = memoryObjects();
     const created = await commit({ kind: 'create', ref: ref('p'), object: pod('p', undefined) });
     pass(1_000);
     const bound = await commit({
@@ -153,23 +134,24 @@ describe('the pods of a node', () => {
       object: { ...bound, status: { phase: 'Running' } },
       previous: bound,
     });
-    expect(await store.listBound('n1')).toMatchObject([{ pod: { metadata: { name: 'p' } }, boundAtMs: T0 + 1_000 }]);
+    expect(await store.listBound('n1')).toMatchObject([
+      { pod: { metadata: { name: 'p' } }, boundAtMs: START_MS + 1_000 },
+    ]);
   });
 
   it('have the time of their version where the pointer belongs to an earlier pod of the name', async () => {
-    const { items, store, commit, pass } = world();
+    const { items, store, commit, pass } = memoryObjects();
     await commit({ kind: 'create', ref: ref('p'), object: pod('p', 'n1') });
     pass(5_000);
     const key = { table: 'objects', pk: 'n#n1', sk: 'a/p' } as const;
-    await items.write({ kind: 'update', key, set: { u: 'another' } });
-    const [found] = await store.listBound('n1');
-    expect(found?.boundAtMs).toBe(T0);
-    await items.write({ kind: 'update', key, set: { u: 'uid-p', b: 7 } });
+    await items.write({ kind: 'update', key, set: { u: 'another', b: 7 } });
+    expect((await store.listBound('n1'))[0]?.boundAtMs).toBe(START_MS);
+    await items.write({ kind: 'update', key, set: { u: 'uid-p' } });
     expect((await store.listBound('n1'))[0]?.boundAtMs).toBe(7);
   });
 
   it('are those that exist and are bound to it', async () => {
-    const { items, store, commit } = world();
+    const { items, store, commit } = memoryObjects();
     await commit({ kind: 'create', ref: ref('p'), object: pod('p', 'n2') });
     for (const name of ['p', 'gone']) {
       await items.write({
@@ -183,17 +165,18 @@ describe('the pods of a node', () => {
   });
 
   it('stay on their node: a write that moves one is a mistake of its caller', async () => {
-    const { store, commit } = world();
+    const { store, commit } = memoryObjects();
     const bound = await commit({ kind: 'create', ref: ref('p'), object: pod('p', 'n1') });
-    const moved = { kind: 'update', ref: ref('p'), object: { ...bound, spec: { nodeName: 'n2' } }, previous: bound };
-    await expect(commit(moved)).rejects.toThrow('a bound pod does not change its node');
-    await commit({ kind: 'update', ref: ref('p'), object: { ...bound, spec: { nodeName: '' } }, previous: bound });
+    const to = (nodeName: string) =>
+      commit({ kind: 'update', ref: ref('p'), object: { ...bound, spec: { nodeName } }, previous: bound });
+    await expect(to('n2')).rejects.toThrow('a bound pod does not change its node');
+    await to('');
     expect(await store.listByNode('n1')).toEqual([]);
   });
 });
 
 it('an object needs the version that was read to be changed', async () => {
-  const store = objectStore({ ...ONE_SHARD, items: memoryItemStore() });
+  const { store } = memoryObjects();
   for (const resourceVersion of [undefined, '', '0', '-1', 'x', '1.5']) {
     const previous = { metadata: { name: 'a', ...(resourceVersion === undefined ? {} : { resourceVersion }) } };
     const ref = { resource: 'things', namespace: '', name: 'a' };
@@ -216,15 +199,13 @@ describe('the size of an object', () => {
     [false, 120_000, 'committed'],
     [false, 120_001, 'tooLarge'],
   ])('by a client %s may be %i units: %s', async (byClient, units, kind) => {
-    const store = objectStore({ ...ONE_SHARD, items: memoryItemStore() });
+    const { store } = memoryObjects();
     expect((await store.commit({ writes: [{ kind: 'create', ref, object: sized(units) }], byClient })).kind).toBe(kind);
   });
 
-  it('that controllers made larger than a client may may be kept, not grown, and deleted by a client', async () => {
-    const store = objectStore({ ...ONE_SHARD, items: memoryItemStore() });
-    const created = await store.commit({ writes: [{ kind: 'create', ref, object: sized(110_000) }] });
-    if (created.kind !== 'committed') throw new Error(created.kind);
-    const previous = created.objects[0]!;
+  it('that exceeds the limit of clients may be kept and deleted by them, but not grown', async () => {
+    const { store, commit } = memoryObjects();
+    const previous = await commit({ kind: 'create', ref, object: sized(110_000) });
     const update = async (object: object) =>
       (await store.commit({ writes: [{ kind: 'update', ref, object: object as never, previous }], byClient: true }))
         .kind;

@@ -1,4 +1,4 @@
-/** Beside the store, apart from the other adapters: mutation runs of the rules of writes have it. */
+/** Apart from the other adapters: scripts/mutants leaves out their tests, and needs this one for shared/store. */
 import { defineItemStoreContract } from '../../../test/contract/item-store.ts';
 import { memoryItemStore } from './item-store.ts';
 

@@ -1,0 +1,24 @@
+import { expect, it } from 'vitest';
+import { memoryObjects } from '../../test/support/memory-objects.ts';
+import { ownedRefs } from './owner-index.ts';
+
+it('an object is found by each owner that it refers to, of one resource or of all, as long as it does', async () => {
+  const { items, commit } = memoryObjects();
+  const ownedBy = (...uids: string[]) => ({
+    metadata: { name: 'a', ownerReferences: uids.map((uid) => ({ uid, apiVersion: 'v1', kind: 'K', name: 'n' })) },
+  });
+  const pod = { resource: 'pods', namespace: 'default', name: 'a' };
+  const widget = { resource: 'widgets', namespace: '', name: 'a' };
+  const created = await commit({ kind: 'create', ref: pod, object: ownedBy('u', 'v', '') });
+  await commit({ kind: 'create', ref: widget, object: ownedBy('u', 'u') });
+  expect(await ownedRefs(items, 'u')).toEqual([pod, widget]);
+  expect(await ownedRefs(items, 'u', 'pods')).toEqual([pod]);
+  expect(await ownedRefs(items, 'v')).toEqual([pod]);
+  expect(await ownedRefs(items, '')).toEqual([]);
+  const moved = await commit({ kind: 'update', ref: pod, object: ownedBy('v', 'w'), previous: created });
+  expect(await ownedRefs(items, 'u')).toEqual([widget]);
+  expect(await ownedRefs(items, 'v')).toEqual([pod]);
+  expect(await ownedRefs(items, 'w')).toEqual([pod]);
+  await commit({ kind: 'delete', ref: pod, previous: moved });
+  expect([await ownedRefs(items, 'v'), await ownedRefs(items, 'w')]).toEqual([[], []]);
+});
