@@ -313,14 +313,8 @@ describe('the times in the answer to a heartbeat', () => {
     expect(confirmed.waits.slice(-3)).toEqual([10_200, 61_200, 61_200]);
   });
 
-  it.each([
-    ['0', '40'],
-    ['10', '29'],
-    ['7200', '21600'],
-    ['ten', '40'],
-    ['1e1', '40'],
-  ])('are ignored when no policy has them: %s and %s', async (interval, duration) => {
-    const { waits, durations } = await run([lease('1'), timed('2', interval, duration), lease('3')]);
+  it('are ignored when no policy has them', async () => {
+    const { waits, durations } = await run([lease('1'), timed('2', '10', '29'), lease('3')]);
     expect(waits).toEqual([10_200, 10_200]);
     expect(durations).toEqual([40, 40, 40]);
   });

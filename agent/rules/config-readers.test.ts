@@ -1,28 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import {
-  duration,
-  enforcements,
-  evictionThresholds,
-  flag,
-  flagMap,
-  flagText,
-  labelsText,
-  minimumReclaims,
-  priorityGraces,
-  type Reader,
-  relaySettings,
-  reservation,
-  signalDurations,
-  taints,
-  taintsText,
-  text,
-  textMap,
-  wholeNumber,
-  wholeNumberText,
-} from './config-readers.ts';
+import * as read from './config-readers.ts';
 
 /** The value, or `path: expectation` of each fault. */
-function outcome<Value>(reader: Reader<Value>, value: unknown): Value | readonly string[] {
+function outcome<Value>(reader: read.Reader<Value>, value: unknown): Value | readonly string[] {
   const found = reader(value);
   return found.kind === 'read'
     ? found.value
@@ -35,71 +15,71 @@ const RECLAIM = 'a quantity such as 500Mi, or a percentage above 0% and up to 10
 const SIGNALS = 'one of the signals memory.available, nodefs.available';
 
 describe('a single value', () => {
-  const from3to5 = wholeNumber(3, 5);
-  it.each<[Reader<unknown>, unknown, unknown]>([
-    [text, 'x', 'x'],
-    [text, '', ''],
-    [text, 5, [': text']],
-    [flag, false, false],
-    [flag, 'true', [': true or false']],
-    [flagText, 'true', true],
-    [flagText, '0', false],
-    [flagText, 'yes', [': true or false']],
-    [from3to5, 3, 3],
-    [from3to5, 5, 5],
-    [from3to5, 2, [': a whole number from 3 to 5']],
-    [from3to5, 6, [': a whole number from 3 to 5']],
-    [from3to5, 3.5, [': a whole number from 3 to 5']],
-    [from3to5, '4', [': a whole number from 3 to 5']],
-    [wholeNumber(), 2 ** 31 - 1, 2 ** 31 - 1],
-    [wholeNumber(), -(2 ** 31), -(2 ** 31)],
-    [wholeNumber(), 2 ** 31, [': a whole number from -2147483648 to 2147483647']],
-    [wholeNumber(), -(2 ** 31) - 1, [': a whole number from -2147483648 to 2147483647']],
-    [wholeNumberText(-5, 5), '-5', -5],
-    [wholeNumberText(-5, 5), '12', [': a whole number from -5 to 5']],
-    [wholeNumberText(0, 5), '', [': a whole number from 0 to 5']],
-    [wholeNumberText(0, 5), '1 ', [': a whole number from 0 to 5']],
-    [wholeNumberText(0, 5), 'x1', [': a whole number from 0 to 5']],
-    [wholeNumberText(0, 5), '0x1', [': a whole number from 0 to 5']],
-    [duration, '1m30s', 90_000],
-    [duration, '0s', 0],
-    [duration, '-1s', [DURATION]],
-    [duration, 10, [DURATION]],
-    [duration, 'x', [DURATION]],
-  ])('%#: %s', (reader, value, expected) => {
+  const from3to5 = read.wholeNumber(3, 5);
+  it.each<[unknown, unknown, read.Reader<unknown>]>([
+    ['x', 'x', read.text],
+    ['', '', read.text],
+    [5, [': text'], read.text],
+    [false, false, read.flag],
+    ['true', [': true or false'], read.flag],
+    ['true', true, read.flagText],
+    ['0', false, read.flagText],
+    ['yes', [': true or false'], read.flagText],
+    [3, 3, from3to5],
+    [5, 5, from3to5],
+    [2, [': a whole number from 3 to 5'], from3to5],
+    [6, [': a whole number from 3 to 5'], from3to5],
+    [3.5, [': a whole number from 3 to 5'], from3to5],
+    ['4', [': a whole number from 3 to 5'], from3to5],
+    [2 ** 31 - 1, 2 ** 31 - 1, read.wholeNumber()],
+    [-(2 ** 31), -(2 ** 31), read.wholeNumber()],
+    [2 ** 31, [': a whole number from -2147483648 to 2147483647'], read.wholeNumber()],
+    [-(2 ** 31) - 1, [': a whole number from -2147483648 to 2147483647'], read.wholeNumber()],
+    ['-5', -5, read.wholeNumberText(-5, 5)],
+    ['12', [': a whole number from -5 to 5'], read.wholeNumberText(-5, 5)],
+    ['', [': a whole number from 0 to 5'], read.wholeNumberText(0, 5)],
+    ['1 ', [': a whole number from 0 to 5'], read.wholeNumberText(0, 5)],
+    ['x1', [': a whole number from 0 to 5'], read.wholeNumberText(0, 5)],
+    ['0x1', [': a whole number from 0 to 5'], read.wholeNumberText(0, 5)],
+    ['1m30s', 90_000, read.duration],
+    ['0s', 0, read.duration],
+    ['-1s', [DURATION], read.duration],
+    [10, [DURATION], read.duration],
+    ['x', [DURATION], read.duration],
+  ])('%j is read as %j', (value, expected, reader) => {
     expect(outcome(reader, value)).toEqual(expected);
   });
 });
 
 describe('maps', () => {
-  it.each<[Reader<unknown>, unknown, unknown]>([
-    [textMap, { a: 'x' }, { a: 'x' }],
-    [textMap, { a: 1, b: 'x', c: 2 }, ['a: text', 'c: text']],
-    [textMap, [], [': a map']],
-    [flagMap, { a: true }, { a: true }],
-    [flagMap, { a: 'true' }, ['a: true or false']],
+  it.each<[unknown, unknown, read.Reader<unknown>]>([
+    [{ a: 'x' }, { a: 'x' }, read.textMap],
+    [{ a: 1, b: 'x', c: 2 }, ['a: text', 'c: text'], read.textMap],
+    [[], [': a map'], read.textMap],
+    [{ a: true }, { a: true }, read.flagMap],
+    [{ a: 'true' }, ['a: true or false'], read.flagMap],
     [
-      reservation,
       { cpu: '500m', memory: 1_024, 'ephemeral-storage': '0', pid: '100' },
       { cpu: '500m', memory: '1024', 'ephemeral-storage': '0', pid: '100' },
+      read.reservation,
     ],
-    [reservation, { cpu: '-1' }, ['cpu: a quantity such as 500m or 100Mi, not negative']],
-    [reservation, { cpu: true }, ['cpu: a quantity such as 500m or 100Mi, not negative']],
-    [reservation, { gpu: '1' }, ['gpu: one of the resources cpu, memory, ephemeral-storage, pid']],
+    [{ cpu: '-1' }, ['cpu: a quantity such as 500m or 100Mi, not negative'], read.reservation],
+    [{ cpu: true }, ['cpu: a quantity such as 500m or 100Mi, not negative'], read.reservation],
+    [{ gpu: '1' }, ['gpu: one of the resources cpu, memory, ephemeral-storage, pid'], read.reservation],
     [
-      signalDurations(signals),
       { 'memory.available': '1m', 'containerfs.available': 'x' },
       { 'memory.available': 60_000 },
+      read.signalDurations(signals),
     ],
-    [signalDurations(signals), { other: '1m' }, [`other: ${SIGNALS}`]],
-    [signalDurations(signals), { 'memory.available': 1 }, [`memory.available${DURATION}`]],
-  ])('%#', (reader, value, expected) => {
+    [{ other: '1m' }, [`other: ${SIGNALS}`], read.signalDurations(signals)],
+    [{ 'memory.available': 1 }, [`memory.available${DURATION}`], read.signalDurations(signals)],
+  ])('%j is read as %j', (value, expected, reader) => {
     expect(outcome(reader, value)).toEqual(expected);
   });
 });
 
 describe('thresholds of eviction', () => {
-  const read = (value: unknown) => outcome(evictionThresholds(signals), { 'memory.available': value });
+  const threshold = (value: unknown) => outcome(read.evictionThresholds(signals), { 'memory.available': value });
   const refused = [`memory.available: ${THRESHOLD}`];
 
   it.each([
@@ -108,29 +88,29 @@ describe('thresholds of eviction', () => {
     ['500m', { kind: 'quantity', value: 0.5 }],
     ['10%', { kind: 'percent', percent: 10 }],
     ['99.5%', { kind: 'percent', percent: 99.5 }],
-  ])('%s is one', (value, threshold) => {
-    expect(read(value)).toEqual({ 'memory.available': threshold });
+  ])('%s is one', (value, expected) => {
+    expect(threshold(value)).toEqual({ 'memory.available': expected });
   });
 
   it.each(['0%', '100%'])('%s is none', (value) => {
-    expect(read(value)).toEqual({});
+    expect(threshold(value)).toEqual({});
   });
 
   it.each(['0', '-1', 'x', '101%', '-5%', '1e1%', '%', '5.%', '0100%', 'x5%', true, null])('%s is refused', (value) => {
-    expect(read(value)).toEqual(refused);
+    expect(threshold(value)).toEqual(refused);
   });
 
   it('of signals that are not measured have no effect', () => {
     const others = ['allocatableMemory.available', 'containerfs.available', 'containerfs.inodesFree'];
     for (const each of others) {
-      expect(outcome(evictionThresholds(signals), { [each]: '5' })).toEqual({});
-      expect(outcome(minimumReclaims(signals), { [each]: '5' })).toEqual({});
+      expect(outcome(read.evictionThresholds(signals), { [each]: '5' })).toEqual({});
+      expect(outcome(read.minimumReclaims(signals), { [each]: '5' })).toEqual({});
     }
-    expect(outcome(evictionThresholds(signals), { other: '5' })).toEqual([`other: ${SIGNALS}`]);
+    expect(outcome(read.evictionThresholds(signals), { other: '5' })).toEqual([`other: ${SIGNALS}`]);
   });
 
   it('have reclaims: 0 is none', () => {
-    const reclaim = (value: unknown) => outcome(minimumReclaims(signals), { 'memory.available': value });
+    const reclaim = (value: unknown) => outcome(read.minimumReclaims(signals), { 'memory.available': value });
     expect([reclaim('0'), reclaim(0), reclaim('5'), reclaim('100%')]).toEqual([
       {},
       {},
@@ -138,7 +118,7 @@ describe('thresholds of eviction', () => {
       { 'memory.available': { kind: 'percent', percent: 100 } },
     ]);
     for (const value of ['0%', '-1', 'x', true]) expect(reclaim(value)).toEqual([`memory.available: ${RECLAIM}`]);
-    expect(outcome(minimumReclaims(signals), { other: '5' })).toEqual([`other: ${SIGNALS}`]);
+    expect(outcome(read.minimumReclaims(signals), { other: '5' })).toEqual([`other: ${SIGNALS}`]);
   });
 });
 
@@ -147,24 +127,24 @@ describe('lists', () => {
   const GRACE = '{priority, shutdownGracePeriodSeconds}, both whole numbers, the seconds not negative';
   const taint = { key: 'a', value: 'b', effect: 'NoSchedule', timeAdded: 'x' };
 
-  it.each<[Reader<unknown>, unknown, unknown]>([
-    [priorityGraces, [grace], [grace]],
-    [priorityGraces, {}, [': a list']],
-    [priorityGraces, [grace, 5, { ...grace, more: 1 }], [`1: ${GRACE}`, '2.more: no such field']],
-    [priorityGraces, [{ priority: 1 }], [`0: ${GRACE}`]],
-    [priorityGraces, [{ ...grace, shutdownGracePeriodSeconds: -1 }], [`0: ${GRACE}`]],
-    [priorityGraces, [{ ...grace, priority: 'x' }], [`0: ${GRACE}`]],
-    [taints, [taint], [taint]],
-    [taints, [{ ...taint, other: 'x' }], ['0.other: no such field']],
-    [taints, [{ ...taint, value: 5 }], ['0.value: text']],
-    [taints, ['a'], ['0: a taint {key, value, effect}']],
+  it.each<[unknown, unknown, read.Reader<unknown>]>([
+    [[grace], [grace], read.priorityGraces],
+    [{}, [': a list'], read.priorityGraces],
+    [[grace, 5, { ...grace, more: 1 }], [`1: ${GRACE}`, '2.more: no such field'], read.priorityGraces],
+    [[{ priority: 1 }], [`0: ${GRACE}`], read.priorityGraces],
+    [[{ ...grace, shutdownGracePeriodSeconds: -1 }], [`0: ${GRACE}`], read.priorityGraces],
+    [[{ ...grace, priority: 'x' }], [`0: ${GRACE}`], read.priorityGraces],
+    [[taint], [taint], read.taints],
+    [[{ ...taint, other: 'x' }], ['0.other: no such field'], read.taints],
+    [[{ ...taint, value: 5 }], ['0.value: text'], read.taints],
+    [['a'], ['0: a taint {key, value, effect}'], read.taints],
     [
-      enforcements,
       ['none', 'pods', 'system-reserved', 'kube-reserved'],
       ['none', 'pods', 'system-reserved', 'kube-reserved'],
+      read.enforcements,
     ],
-    [enforcements, ['pods', 'x'], ['1: one of none, pods, system-reserved, kube-reserved']],
-  ])('%#', (reader, value, expected) => {
+    [['pods', 'x'], ['1: one of none, pods, system-reserved, kube-reserved'], read.enforcements],
+  ])('%j is read as %j', (value, expected, reader) => {
     expect(outcome(reader, value)).toEqual(expected);
   });
 });
@@ -173,8 +153,8 @@ describe('a relay', () => {
   const relay = { port: 8_443, certificateFile: '/c', privateKeyFile: '/k' };
 
   it('has a port, its files and an address', () => {
-    expect(outcome(relaySettings, relay)).toEqual({ ...relay, address: '' });
-    expect(outcome(relaySettings, { ...relay, address: '::', port: 65_535 })).toMatchObject({
+    expect(outcome(read.relaySettings, relay)).toEqual({ ...relay, address: '' });
+    expect(outcome(read.relaySettings, { ...relay, address: '::', port: 65_535 })).toMatchObject({
       address: '::',
       port: 65_535,
     });
@@ -187,8 +167,8 @@ describe('a relay', () => {
     [{ ...relay, address: 5 }, ['address: the address to listen on']],
     [{ ...relay, more: 1 }, ['more: no such field']],
     [{ port: 1, certificateFile: 'c' }, ['certificateFile: an absolute path', 'privateKeyFile: an absolute path']],
-  ])('%#', (value, faults) => {
-    expect(outcome(relaySettings, value)).toEqual(faults);
+  ])('%j is refused: %j', (value, faults) => {
+    expect(outcome(read.relaySettings, value)).toEqual(faults);
   });
 });
 
@@ -198,7 +178,7 @@ describe('lists in flags', () => {
     ['a=b', { a: 'b' }],
     [' a = b , c ,,d=, e==f', { a: 'b', c: '', d: '', e: '=f' }],
   ])('labels %j', (value, labels) => {
-    expect(outcome(labelsText, value)).toEqual(labels);
+    expect(outcome(read.labelsText, value)).toEqual(labels);
   });
 
   it.each([
@@ -217,6 +197,6 @@ describe('lists in flags', () => {
     ['a=b', [': key=value:Effect, with commas between']],
     ['a:b,c', [': key=value:Effect, with commas between']],
   ])('taints %j', (value, expected) => {
-    expect(outcome(taintsText, value)).toEqual(expected);
+    expect(outcome(read.taintsText, value)).toEqual(expected);
   });
 });

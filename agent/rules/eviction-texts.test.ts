@@ -56,6 +56,23 @@ describe('the message of an eviction', () => {
     expect(evictionMessage('inodes', pod, usage, nothing)).toBe('The node was low on resource: inodes. ');
     expect(evictionMessage('memory', pod, undefined, nothing)).toBe('The node was low on resource: memory. ');
   });
+
+  it('names the threshold that is met, counts without a binary suffix', () => {
+    const due = [
+      { signal: 'memory.available', value: { kind: 'quantity', value: 100 * MIB }, graceMs: 0 },
+      { signal: 'pid.available', value: { kind: 'quantity', value: 2_048 }, graceMs: 0 },
+    ] as const;
+    const observations = {
+      'memory.available': { available: 90 * MIB, capacity: 2_000 * MIB },
+      'pid.available': { available: 1_024, capacity: 4_096 },
+    };
+    expect(evictionMessage('memory', podOf([main]), undefined, { due, observations })).toBe(
+      'The node was low on resource: memory. Threshold quantity: 100Mi, available: 90Mi. ',
+    );
+    expect(evictionMessage('pids', podOf([main]), undefined, { due, observations })).toBe(
+      'The node was low on resource: pids. Threshold quantity: 2048, available: 1024. ',
+    );
+  });
 });
 
 describe('the limits of storage of a pod', () => {
@@ -113,14 +130,14 @@ describe('a new pod under pressure', () => {
   const critical = podOf([{ name: 'a' }], { priority: 2_000_000_000 });
 
   it.each([
-    ['BestEffort', bestEffort, [], 'admitted'],
-    ['BestEffort', bestEffort, ['MemoryPressure'], 'refused'],
-    ['Burstable', burstable, ['MemoryPressure'], 'admitted'],
-    ['Burstable', burstable, ['MemoryPressure', 'DiskPressure'], 'refused'],
-    ['tolerating', tolerating, ['MemoryPressure'], 'admitted'],
-    ['tolerating', tolerating, ['PIDPressure'], 'refused'],
-    ['critical', critical, ['DiskPressure'], 'admitted'],
-  ] as const)('that is %s: %#', (_what, pod, pressures, kind) => {
+    ['BestEffort', [], 'admitted', bestEffort],
+    ['BestEffort', ['MemoryPressure'], 'refused', bestEffort],
+    ['Burstable', ['MemoryPressure'], 'admitted', burstable],
+    ['Burstable', ['DiskPressure'], 'refused', burstable],
+    ['tolerating', ['MemoryPressure'], 'admitted', tolerating],
+    ['tolerating', ['MemoryPressure', 'DiskPressure'], 'refused', tolerating],
+    ['critical', ['DiskPressure'], 'admitted', critical],
+  ] as const)('that is %s under %j is %s', (_what, pressures, kind, pod) => {
     expect(admitUnderPressure(pod, pressures).kind).toBe(kind);
   });
 

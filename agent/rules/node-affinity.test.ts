@@ -44,7 +44,7 @@ describe('a requirement of a node', () => {
     ['name', 'Gt', ['1'], false],
     ['absent', 'Gt', ['1'], false],
     ['zone', 'in', ['a'], false],
-    // Names of every object are no labels.
+    // A property of every object is no label.
     ['toString', 'Exists', undefined, false],
   ])('%s %s %j is %s', (key, operator, values, expected) => {
     expect(matches(requiring(byLabel(key, operator, values)))).toBe(expected);

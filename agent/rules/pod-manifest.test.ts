@@ -54,7 +54,7 @@ describe('the pods of a manifest', () => {
     [{ kind: 'List', items: [priorityClass('high', undefined)] }, ['items/0/value']],
     [pod('a', { priorityClassName: 'unknown' }), ['spec/priorityClassName']],
     [{ kind: 'List', items: [pod('a', { priorityClassName: 'unknown' })] }, ['items/0/spec/priorityClassName']],
-  ])('have the place of each fault: %#', (document, places) => {
+  ])('%j is refused at %j', (document, places) => {
     expect(read(document).faults.map((each) => each.split(':')[0])).toEqual(places);
   });
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { notFoundText, objectsOf } from './pod-objects.ts';
+import { objectsOf } from './pod-objects.ts';
 
 it('lists each ConfigMap and Secret of a pod once, wherever it is named', () => {
   const spec = {
@@ -53,5 +53,4 @@ it('lists none of a pod without any', () => {
   expect(
     objectsOf({ metadata: {}, spec: { containers: [{ name: 'm' }], volumes: [{ name: 'p', projected: {} }] } }),
   ).toEqual([]);
-  expect(notFoundText('secret', 'a"b')).toBe('secret "a\\"b" not found');
 });

@@ -19,13 +19,6 @@ it('names the pod in its path and by its uid', () => {
   });
 });
 
-it('names nothing that is missing', () => {
-  const bare = { metadata: {} };
-  expect(podPath(bare)).toBe('/api/v1/namespaces//pods/');
-  expect(podStatusReport(bare, {}).body).toEqual({ metadata: { uid: '' }, status: {} });
-  expect(finalPodDeletion(bare).body.preconditions).toEqual({ uid: '' });
-});
-
 it('knows from the answer that the pod no longer exists', () => {
   expect([404, 409, 200, 403, 500].map((status) => isPodMissing(answered(status)))).toEqual([
     true,

@@ -88,7 +88,7 @@ describe('a volume of an object', () => {
       },
       ['y 644 secret'],
     ],
-  ])('%j', (source, expected) => {
+  ])('%j: %j', (source, expected) => {
     expect(shown({ name: 'v', ...source })).toEqual(expected);
   });
 });
@@ -180,7 +180,7 @@ describe('other volumes', () => {
     [{ hostPath: { path: '/data', type: 'Directory' } }, { kind: 'hostPath', path: '/data', type: 'Directory' }],
     [{ hostPath: {} }, { kind: 'hostPath', path: '', type: '' }],
     [{ nfs: { server: 's', path: '/' } }, 'volumes of type nfs are not supported on this node'],
-  ])('%j', (source, expected) => {
+  ])('with %j: %j', (source, expected) => {
     expect(shown({ name: 'v', ...source } as Volume)).toEqual(expected);
   });
 
@@ -222,10 +222,10 @@ describe('the tokens of a pod', () => {
       24 * 3_600_000,
     ]);
   });
+});
 
-  it('belong to a group that is a number', () => {
-    const groupOf = (fsGroup: unknown) =>
-      fsGroupOf({ metadata: {}, spec: { containers: [], securityContext: { fsGroup } as never } });
-    expect([groupOf(0), groupOf(5), groupOf('5'), fsGroupOf({ metadata: {} })]).toEqual([0, 5, undefined, undefined]);
-  });
+it('the group of a pod is a number, which may be 0', () => {
+  const groupOf = (fsGroup: unknown) =>
+    fsGroupOf({ metadata: {}, spec: { containers: [], securityContext: { fsGroup } as never } });
+  expect([groupOf(0), groupOf(5), groupOf('5'), fsGroupOf({ metadata: {} })]).toEqual([0, 5, undefined, undefined]);
 });

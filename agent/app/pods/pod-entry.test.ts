@@ -7,24 +7,6 @@ const podOf = (name: string, more: object = {}, phase?: NonNullable<KubePod['sta
   ...(phase === undefined ? {} : { status: { phase } }),
 });
 
-it('is new: nothing was done for it', () => {
-  expect(newPodEntry(podOf('a'), true)).toEqual({
-    uid: 'a-uid',
-    pod: podOf('a'),
-    present: true,
-    admission: 'waiting',
-    started: false,
-    adopted: false,
-    isRecalled: false,
-    stopped: false,
-    deletionConfirmed: false,
-    recordedStates: new Map(),
-    syncAgain: false,
-    failures: 0,
-  });
-  expect(newPodEntry({ metadata: {} }, false)).toMatchObject({ uid: '', present: false });
-});
-
 it('needs no admission once it has ended', () => {
   const admissions = (['Pending', 'Running', 'Succeeded', 'Failed'] as const).map(
     (phase) => newPodEntry(podOf('a', {}, phase), true).admission,

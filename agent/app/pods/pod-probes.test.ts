@@ -190,7 +190,7 @@ describe('the outcome of a probe', () => {
     ],
     [tcp, { tcp: undefined }, undefined],
     [tcp, { tcp: 'refused' }, 'Warning Unhealthy: Readiness probe failed: refused'],
-  ])('%#', async (probe, answer, event) => {
+  ])('of %j that answers %j has the event %s', async (probe, answer, event) => {
     const { time, see, answers, events, asked, end } = world({ readinessProbe: probe });
     Object.assign(answers, answer);
     see();
@@ -205,18 +205,21 @@ describe('the outcome of a probe', () => {
     [exec, { exec: new Error('broken') }, 'broken', 3],
     [{ httpGet: { port: 'none' } }, {}, undefined, 0],
     [{ tcpSocket: { port: 'none' } }, {}, undefined, 0],
-  ])('that is no answer is tried three times and counts as nothing: %#', async (probe: Probe, answer, why, count) => {
-    const { time, see, answers, events, asked, results, readiness, end } = world({ readinessProbe: probe });
-    Object.assign(answers, answer);
-    see();
-    await time.pass(0);
-    expect(asked).toHaveLength(count);
-    expect(events).toHaveLength(1);
-    expect(events[0]).toContain('Warning Unhealthy: Readiness probe errored and resulted in unknown state: ');
-    if (why !== undefined) expect(events[0]).toMatch(new RegExp(`: ${why}$`));
-    expect([results, readiness()]).toEqual([[], 'true false']);
-    end();
-  });
+  ])(
+    'of %j with %j is no answer: it counts as nothing after three attempts',
+    async (probe: Probe, answer, why, count) => {
+      const { time, see, answers, events, asked, results, readiness, end } = world({ readinessProbe: probe });
+      Object.assign(answers, answer);
+      see();
+      await time.pass(0);
+      expect(asked).toHaveLength(count);
+      expect(events).toHaveLength(1);
+      expect(events[0]).toContain('Warning Unhealthy: Readiness probe errored and resulted in unknown state: ');
+      if (why !== undefined) expect(events[0]).toMatch(new RegExp(`: ${why}$`));
+      expect([results, readiness()]).toEqual([[], 'true false']);
+      end();
+    },
+  );
 
   it('is from the address of the pod, or else of the machine', async () => {
     const { time, see, asked, host, end } = world({ readinessProbe: http, livenessProbe: tcp });
