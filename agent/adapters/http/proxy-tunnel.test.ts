@@ -1,5 +1,6 @@
 import { Duplex } from 'node:stream';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { settle } from '../../../test/support/stepped-time.ts';
 import { openTunnel } from './proxy-tunnel.ts';
 
 /** A connection to a proxy: what was written, and what the test lets it receive. */
@@ -14,8 +15,8 @@ function link() {
   });
   return { duplex, sent: () => sent };
 }
-const open = (duplex: Duplex, proxy = 'http://proxy.example:3128', timeoutMs = 30_000) =>
-  openTunnel(duplex, { proxy: new URL(proxy), authority: 'api.example:443', timeoutMs });
+const open = (duplex: Duplex, proxy = 'http://proxy.example:3128') =>
+  openTunnel(duplex, { proxy: new URL(proxy), authority: 'api.example:443', timeoutMs: 30_000 });
 
 describe('a tunnel', () => {
   it.each([
@@ -35,7 +36,7 @@ describe('a tunnel', () => {
     const opened = open(duplex);
     duplex.push('HTTP/1.0 204 x\r\nVia: a\r\n');
     duplex.push('\r');
-    await new Promise((resolve) => setImmediate(resolve));
+    await settle();
     duplex.push('\nfirst bytes');
     await opened;
     expect(duplex.isPaused()).toBe(true);
@@ -63,12 +64,12 @@ describe('a tunnel', () => {
     const { duplex } = link();
     const opened = open(duplex);
     duplex.push(`HTTP/1.1 200 OK\r\nX: ${'x'.repeat(16_384 - 20)}`);
-    await new Promise((resolve) => setImmediate(resolve));
+    await settle();
     duplex.push('\r\n\r\n');
     expect(await opened).toBe(duplex);
   });
 
-  it('is not opened by a connection that fails, ends or says nothing', async () => {
+  it('is not opened by a connection that fails or ends', async () => {
     const failing = link();
     const failed = open(failing.duplex);
     failing.duplex.destroy(new Error('ECONNRESET'));
@@ -80,10 +81,19 @@ describe('a tunnel', () => {
     const ended = open(ending.duplex);
     ending.duplex.destroy();
     await expect(ended).rejects.toThrow('the proxy proxy.example:3128 did not answer');
-    const silent = link();
-    await expect(open(silent.duplex, undefined, 1)).rejects.toThrow('did not answer');
-    expect(silent.duplex.destroyed).toBe(true);
-    // An error that follows ends no process.
-    silent.duplex.emit('error', new Error('late'));
+  });
+
+  it('is given up when its time is over, and an error after that does not end the process', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { duplex } = link();
+    const opened = open(duplex);
+    const refused = expect(opened).rejects.toThrow('did not answer');
+    vi.advanceTimersByTime(29_999);
+    expect(duplex.destroyed).toBe(false);
+    vi.advanceTimersByTime(1);
+    await refused;
+    expect(duplex.destroyed).toBe(true);
+    duplex.emit('error', new Error('late'));
   });
 });

@@ -1,8 +1,8 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { answered, refused, scriptedApi, silentLog, timedOut } from '../../../test/support/agent-api.ts';
+import { folderForTest } from '../../../test/support/folder-for-test.ts';
 import { SteppedTime } from '../../../test/support/stepped-time.ts';
 import type { KubeAnswer } from '../../ports/kube-api.ts';
 import { Enroller, type EnrolmentConfig, EnrolmentError } from './enroller.ts';
@@ -13,11 +13,10 @@ let root: string;
 let key: MachineKey;
 let next: MachineKey;
 beforeEach(async () => {
-  root = mkdtempSync(join(tmpdir(), 'nodekeeper-enrol-'));
+  root = folderForTest();
   key = await machineKey(root);
   next = await makeNextMachineKey(root);
 });
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 const nodeLabels = { site: 'north' };
 const identity = (...keyIds: string[]): KubeAnswer =>
@@ -64,13 +63,13 @@ describe('an enrolment', () => {
   });
 
   it.each([
-    ['the same', {}, {}, true],
-    ['the same, of a configuration without a token', {}, without, true],
-    ['another cluster', { clusterId: 'c2' }, {}, false],
-    ['another node', { nodeName: 'n2' }, {}, false],
-    ['another key', { keyId: 'x' }, {}, false],
-    ['another token', { bootstrapTokenId: 'x' }, {}, false],
-  ])('on disk of %s is used: %#', async (_what, stored, config, isUsed) => {
+    ['the same', true, {}, {}],
+    ['the same, of a configuration without a token,', true, {}, without],
+    ['another cluster', false, { clusterId: 'c2' }, {}],
+    ['another node', false, { nodeName: 'n2' }, {}],
+    ['another key', false, { keyId: 'x' }, {}],
+    ['another token', false, { bootstrapTokenId: 'x' }, {}],
+  ])('on disk of %s is used: %s', async (_what, isUsed, stored, config) => {
     await writeEnrolment(root, storedOf(stored));
     const { enroller, api, pair } = world(() => identity(key.keyId), config);
     expect(await enroller.nodeLabels(pair)).toEqual(isUsed ? { site: 'stored' } : nodeLabels);
@@ -123,15 +122,6 @@ describe('an enrolment', () => {
 });
 
 describe('an enrolment that cannot be written', () => {
-  const block = () => {
-    rmSync(root, { recursive: true });
-    writeFileSync(root, '');
-  };
-  const unblock = () => {
-    rmSync(root);
-    mkdirSync(root);
-  };
-
   it('is valid, reported once, and written again after a minute', async () => {
     const { enroller, api, time, errors, pair } = world(() => identity(key.keyId), {
       rootDirectory: join(root, 'missing'),
@@ -165,13 +155,14 @@ describe('an enrolment that cannot be written', () => {
     enroller.keyAdopted('x');
     expect(await readEnrolment(join(root, 'missing'))).toMatchObject({ keyId: key.keyId });
   });
+});
 
-  it('fails when the disk cannot be read', async () => {
-    const { enroller, pair } = world(() => identity(key.keyId));
-    block();
-    await expect(enroller.nodeLabels(pair)).rejects.toMatchObject({ code: 'ENOTDIR' });
-    unblock();
-  });
+it('an enrolment that cannot be read is an error, and none is made', async () => {
+  const { enroller, api, pair } = world(() => identity(key.keyId));
+  rmSync(root, { recursive: true });
+  writeFileSync(root, '');
+  await expect(enroller.nodeLabels(pair)).rejects.toMatchObject({ code: 'ENOTDIR' });
+  expect(api.requests).toEqual([]);
 });
 
 describe('the next key', () => {

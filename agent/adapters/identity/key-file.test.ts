@@ -1,18 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto';
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { folderForTest } from '../../../test/support/folder-for-test.ts';
 import {
   adoptNextMachineKey,
   KeyFileError,
@@ -28,9 +18,8 @@ const NEXT = 'node-key.next.pem';
 let root: string;
 const at = (name: string): string => join(root, name);
 beforeEach(() => {
-  root = join(mkdtempSync(join(tmpdir(), 'nodekeeper-key-')), 'state');
+  root = join(folderForTest(), 'deep', 'state');
 });
-afterEach(() => rmSync(join(root, '..'), { recursive: true }));
 
 describe('the key of a machine', () => {
   it('is created once, for its owner alone', async () => {
@@ -59,9 +48,9 @@ describe('the key of a machine', () => {
 
   it.each([
     ['text', 'not a key', 'not a private key'],
-    ['a key of another kind', pemOf('ed25519'), 'not a private key of P-256'],
+    ['a key of another kind', ed25519Pem(), 'not a private key of P-256'],
   ])('is not %s', async (_what, text, message) => {
-    mkdirSync(root);
+    mkdirSync(root, { recursive: true });
     writeFileSync(at(CURRENT), text, { mode: 0o600 });
     await expect(machineKey(root)).rejects.toThrow(message);
     await expect(machineKey(root)).rejects.toThrow(UnfitKeyError);
@@ -79,8 +68,8 @@ describe('the key of a machine', () => {
   });
 });
 
-function pemOf(type: 'ed25519'): string {
-  return generateKeyPairSync(type).privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+function ed25519Pem(): string {
+  return generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
 }
 
 describe('the next key', () => {

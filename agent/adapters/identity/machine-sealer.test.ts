@@ -1,18 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
+import { folderForTest } from '../../../test/support/folder-for-test.ts';
 import { adoptNextMachineKey, machineKey, makeNextMachineKey } from './key-file.ts';
 import { machineSealer } from './machine-sealer.ts';
 
-function rootForTest(): string {
-  const root = mkdtempSync(join(tmpdir(), 'nodekeeper-sealer-'));
-  onTestFinished(() => rmSync(root, { recursive: true }));
-  return root;
-}
-
 it('opens what it sealed with the key of the machine, and nothing that was changed', async () => {
-  const rootDirectory = rootForTest();
+  const rootDirectory = folderForTest();
   const sealer = machineSealer({ rootDirectory });
   await expect(sealer.seal('secret')).rejects.toThrow('this machine has no key yet');
   await machineKey(rootDirectory);
@@ -30,7 +22,7 @@ it('opens what it sealed with the key of the machine, and nothing that was chang
 });
 
 it('opens it during a rotation of the key, and after it what was sealed before it ended', async () => {
-  const rootDirectory = rootForTest();
+  const rootDirectory = folderForTest();
   const sealer = machineSealer({ rootDirectory });
   await machineKey(rootDirectory);
   const before = await sealer.seal('before');
@@ -42,7 +34,7 @@ it('opens it during a rotation of the key, and after it what was sealed before i
 });
 
 it('seals with the configured token of a machine that has no key', async () => {
-  const rootDirectory = rootForTest();
+  const rootDirectory = folderForTest();
   const sealed = await machineSealer({ rootDirectory, token: 'a' }).seal('secret');
   expect(await machineSealer({ rootDirectory, token: 'a' }).open(sealed)).toBe('secret');
   expect(await machineSealer({ rootDirectory, token: 'b' }).open(sealed)).toBeUndefined();

@@ -1,8 +1,6 @@
 import { createHash, createPublicKey, verify } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { folderForTest } from '../../../test/support/folder-for-test.ts';
 import { SteppedTime } from '../../../test/support/stepped-time.ts';
 import { type MachineKey, machineKey, makeNextMachineKey } from './key-file.ts';
 import { ServerClock } from './server-clock.ts';
@@ -10,14 +8,12 @@ import { TokenSigner } from './signed-token.ts';
 
 const START_MS = 1_700_000_000_000;
 const START_SECONDS = START_MS / 1_000;
-let root: string;
 let key: MachineKey;
 let other: MachineKey;
-beforeAll(async () => {
-  root = mkdtempSync(join(tmpdir(), 'nodekeeper-token-'));
+beforeEach(async () => {
+  const root = folderForTest();
   [key, other] = [await machineKey(root), await makeNextMachineKey(root)];
 });
-afterAll(() => rmSync(root, { recursive: true }));
 
 function world() {
   const time = new SteppedTime(START_MS);

@@ -1,14 +1,10 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
+import { folderForTest } from '../../../test/support/folder-for-test.ts';
 import { stateGenerations } from './state-generations.ts';
 
-function directoryForTest(): string {
-  const root = mkdtempSync(join(tmpdir(), 'nodekeeper-generations-'));
-  onTestFinished(() => rmSync(root, { recursive: true }));
-  return join(root, 'desired');
-}
+const directoryForTest = (): string => join(folderForTest(), 'desired');
 const texts = async (directory: string): Promise<string[]> =>
   (await stateGenerations(directory).read()).map((each) => (each.kind === 'read' ? each.text : 'failed'));
 
@@ -60,5 +56,5 @@ it('say which one cannot be read, and read the other one', async () => {
 it('cannot be written where a file has the name of the directory', async () => {
   const directory = directoryForTest();
   writeFileSync(directory, '');
-  await expect(stateGenerations(directory).write('1')).rejects.toThrow();
+  await expect(stateGenerations(directory).write('1')).rejects.toMatchObject({ code: 'EEXIST' });
 });

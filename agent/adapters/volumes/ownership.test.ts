@@ -1,17 +1,18 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, lstatSync, mkdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
+import { folderForTest } from '../../../test/support/folder-for-test.ts';
 import { setGroup } from './ownership.ts';
 
 let root: string;
 const at = (...names: string[]): string => join(root, ...names);
 const modeOf = (...names: string[]): string => (statSync(at(...names)).mode & 0o7777).toString(8);
-/** A group that every user of a machine may set: its own. */
-const groupId = process.getgid?.() ?? 0;
+const own = process.getgid?.() ?? 0;
+/** Another group than new files have, if the user of this process may set one. */
+const groupId = process.getuid?.() === 0 ? own + 1 : (process.getgroups?.().find((each) => each !== own) ?? own);
 
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'nodekeeper-group-'));
+  root = folderForTest();
   mkdirSync(at('volume/deep'), { recursive: true });
   for (const name of ['volume/file', 'volume/deep/file', 'outside']) {
     writeFileSync(at(name), '');
@@ -20,7 +21,6 @@ beforeEach(() => {
   symlinkSync(at('outside'), at('volume/link'));
   for (const name of ['volume', 'volume/deep']) chmodSync(at(name), 0o700);
 });
-afterEach(() => rmSync(root, { recursive: true }));
 
 it('lets the group write, and passes the group to new files', () => {
   setGroup(at('volume'), groupId, 'writable');
@@ -30,7 +30,7 @@ it('lets the group write, and passes the group to new files', () => {
     '660',
     '660',
   ]);
-  expect(statSync(at('volume/deep/file')).gid).toBe(groupId);
+  for (const name of ['volume', 'volume/deep/file', 'volume/link']) expect(lstatSync(at(name)).gid).toBe(groupId);
 });
 
 it('lets the group read alone', () => {
@@ -40,7 +40,7 @@ it('lets the group read alone', () => {
 
 it('does not follow links', () => {
   setGroup(at('volume'), groupId, 'writable');
-  expect(modeOf('outside')).toBe('600');
+  expect([modeOf('outside'), statSync(at('outside')).gid]).toEqual(['600', own]);
 });
 
 it('sets the mode of the directory alone, and nothing without a group', () => {
