@@ -94,14 +94,11 @@ async function show(running: Console): Promise<OpenedPage> {
 }
 
 /** A finished tick of node-monitor. */
-async function tick(
-  slot: number,
-  reasons: readonly GateReason[] = [],
-  disruption: DisruptionRecord = NO_DISRUPTION,
-): Promise<void> {
+async function tick(reasons: readonly GateReason[] = [], disruption: DisruptionRecord = NO_DISRUPTION): Promise<void> {
   const nowMs = Date.now();
   const { state } = await fleetStore(items).read();
-  await fleetStore(items).claim({
+  const slot = (state.slot ?? 0) + 1;
+  const claim = await fleetStore(items).claim({
     claimId: `tick-${slot}`,
     slot,
     seenFence: state.fence,
@@ -111,14 +108,13 @@ async function tick(
     nodes: 2,
     finished: true,
   });
+  expect(claim).toEqual({ kind: 'claimed' });
 }
 
 /** Waits for words while ticks go on: without a tick the gate closes. */
 async function seenWithTicks(page: Page, words: string, disruption?: DisruptionRecord): Promise<void> {
-  let slot = 1;
   const look = async (): Promise<number> => {
-    slot += 1;
-    await tick(slot, [], disruption);
+    await tick([], disruption);
     return await page.getByText(words).count();
   };
   await expect.poll(look, { ...WAIT, interval: 1_000 }).toBeGreaterThan(0);
@@ -133,7 +129,7 @@ async function visit(page: Page, hash: string): Promise<void> {
 it('removes the token from the address and shows the zones, with cells that the keyboard reaches', async () => {
   await createNodes('a', 4);
   await createNodes('b', 2);
-  await tick(1);
+  await tick();
   const { page, errors } = await open();
   await seen(page, '6 of 6');
   expect(page.url()).not.toContain('token');
@@ -153,7 +149,7 @@ it('removes the token from the address and shows the zones, with cells that the 
 
 it('shows a zone that fails and recovers, as it happens', async () => {
   await createNodes('a', 3);
-  await tick(1);
+  await tick();
   const { page, errors } = await open();
   await seen(page, '3 of 3');
   for (const node of ['edge-a-0', 'edge-a-1', 'edge-a-2']) await setReady(node, 'Unknown');
@@ -170,7 +166,8 @@ it('shows a zone that fails and recovers, as it happens', async () => {
 it('shows total disruption, and a rollout', async () => {
   await createNodes('a', 2);
   for (const node of ['edge-a-0', 'edge-a-1']) await setReady(node, 'Unknown');
-  await tick(1, [], { ...NO_DISRUPTION, total: true });
+  const total = { ...NO_DISRUPTION, total: true };
+  await tick([], total);
   const labels = { app: 'web' };
   await send('POST', '/apis/apps/v1/namespaces/default/deployments', {
     metadata: { name: 'web', namespace: 'default' },
@@ -185,7 +182,7 @@ it('shows total disruption, and a rollout', async () => {
   });
   const { page, errors } = await open();
   await seen(page, 'no zone has a Ready node (2 nodes).');
-  await seenWithTicks(page, 'No pod is evicted in total disruption.', { ...NO_DISRUPTION, total: true });
+  await seenWithTicks(page, 'No pod is evicted in total disruption.', total);
   await seen(page, ': 2 of 3 ready, 1 of 3 updated.');
   expect(await flawsOf(page, 'total-disruption')).toEqual([]);
   expect(errors).toEqual([]);
@@ -193,11 +190,11 @@ it('shows total disruption, and a rollout', async () => {
 
 it('shows the closed gate with its reason, and that it is open again', async () => {
   await createNodes('a', 2);
-  await tick(1, ['failingPath']);
+  await tick(['failingPath']);
   const { page } = await open();
   await seen(page, 'our own heartbeats fail. No node is newly marked, tainted or evicted.');
   expect(await flawsOf(page, 'gate-closed')).toEqual([]);
-  await tick(2);
+  await tick();
   await seen(page, 'Gate open');
 });
 
@@ -541,7 +538,7 @@ it('tries an action on several nodes before it runs', async () => {
 
 it('opens a moment of the timeline: what was known and decided', async () => {
   await createNodes('a', 2);
-  await tick(1, ['failingPath']);
+  await tick(['failingPath']);
   const { page, errors } = await open();
   const slider = page.getByRole('slider');
   await seen(page, 'our own heartbeats fail.');
