@@ -1,30 +1,30 @@
-/** Memory: bindings that are as large as the store allows, in a namespace of one user, must not end the process. */
-import { expect, it } from 'vitest';
-import type { ListQuery } from '../api/resource-storage.ts';
+import { describe, expect, it } from 'vitest';
 import type { KubeClusterRole, KubeRoleBinding } from '../kinds/types.ts';
-import { policyCache } from './policy-cache.ts';
+import { type PolicyCacheOptions, policyCache } from './policy-cache.ts';
 
 const NAME_CHARACTERS = 99_000;
 const LONG = 'x'.repeat(NAME_CHARACTERS);
 
-/** Every namespace has an endless list of large RoleBindings. */
+/** Views of a cache with nothing by default, at one time. */
+function cacheOf(list: PolicyCacheOptions['list'], commits: readonly number[]) {
+  const changes = { newestCommits: async () => commits };
+  const cache = policyCache({ changes, list, defaultRoles: [], defaultBindings: [] });
+  return (namespace: string) => cache.view(namespace, { nowMs: 0, ageMaxMs: 5_000 });
+}
+
+/** Every namespace has an endless list of RoleBindings that are as large as the store allows. */
 function endlessBindings() {
   const read: string[] = [];
-  const cache = policyCache({
-    changes: { newestCommits: async () => [0, 0, 0, 1] },
-    async list(kind, { namespace, limit, continueAfter = '0' }: ListQuery) {
-      if (kind !== 'rolebindings') return { items: [] };
-      if (continueAfter === '0') read.push(namespace);
-      const items = Array.from({ length: limit }, (_, index): KubeRoleBinding => {
-        const name = `b${Number(continueAfter) + index}`;
-        return { metadata: { name, namespace }, subjects: [{ kind: 'User', name: LONG }] };
-      });
-      return { items, next: String(Number(continueAfter) + limit) };
-    },
-    defaultRoles: [],
-    defaultBindings: [],
-  });
-  return { read, view: (namespace: string) => cache.view(namespace, { nowMs: 0, ageMaxMs: 5_000 }) };
+  const list: PolicyCacheOptions['list'] = async (kind, { namespace, limit, continueAfter = '0' }) => {
+    if (kind !== 'rolebindings') return { items: [] };
+    if (continueAfter === '0') read.push(namespace);
+    const items = Array.from({ length: limit }, (_, index): KubeRoleBinding => {
+      const name = `b${Number(continueAfter) + index}`;
+      return { metadata: { name, namespace }, subjects: [{ kind: 'User', name: LONG }] };
+    });
+    return { items, next: String(Number(continueAfter) + limit) };
+  };
+  return { read, view: cacheOf(list, [0, 0, 0, 1]) };
 }
 
 it('evaluates at most ten million characters of one kind in one namespace, the first ones', async () => {
@@ -65,4 +65,48 @@ it('combines the rules of a role once until a role or a binding of the cluster c
   version = 2;
   expect(await rulesAt(10_000)).not.toBe(first);
   expect(await rulesAt(10_000)).toEqual(first);
+});
+
+describe('the policies of a namespace', () => {
+  function policies() {
+    const reads: string[] = [];
+    const list: PolicyCacheOptions['list'] = async (_, { namespace }) => {
+      reads.push(namespace);
+      return { items: [] };
+    };
+    return { reads, view: cacheOf(list, [0, 0, 1, 0]) };
+  }
+
+  it.each([
+    [499, 1],
+    [500, 2],
+  ])('outlive those of %i others: read %i times', async (count, times) => {
+    const { reads, view } = policies();
+    await view('first');
+    for (let other = 0; other < count; other += 1) await view(`other-${other}`);
+    await view('first');
+    expect(reads.filter((each) => each === 'first')).toHaveLength(times);
+  });
+
+  it('that were viewed again are not dropped before older ones', async () => {
+    const { reads, view } = policies();
+    const others = Array.from({ length: 499 }, (_, index) => `other-${index}`);
+    for (const name of ['first', ...others, 'first', 'another', 'first']) await view(name);
+    expect(reads).toEqual(['first', ...others, 'another']);
+  });
+
+  it.each([['x'.repeat(64)], ['-a'], ['a-'], ['A'], ['a.b'], ['']])(
+    'are not read for %j, which is none',
+    async (text) => {
+      const { reads, view } = policies();
+      await view(text);
+      expect(reads).toEqual([]);
+    },
+  );
+
+  it('are read for the longest name', async () => {
+    const { reads, view } = policies();
+    await view('x'.repeat(63));
+    expect(reads).toHaveLength(1);
+  });
 });

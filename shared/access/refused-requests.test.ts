@@ -53,4 +53,32 @@ describe('refusals', () => {
     expect(faults).toHaveLength(1);
     expect(stored.map(({ count }) => count)).toEqual([3]);
   });
+
+  it('are reported a minute after the last report, or when the clock was set back', async () => {
+    for (const atMs of [100_000, 159_999, 160_000, 160_000, 160_000]) await refuse(GREEDY, atMs);
+    expect(stored.map(({ count }) => count)).toEqual([1, 2]);
+    await refuse(GREEDY, 159_999);
+    expect(stored.map(({ count }) => count)).toEqual([1, 2, 3]);
+  });
+
+  it.each([
+    [199, 3],
+    [200, 1],
+  ])('that are not reported yet outlive %i other identities with a count of %i', async (others, reported) => {
+    for (let request = 0; request < 3; request += 1) await refuse(GREEDY, 0);
+    for (let other = 0; other < others; other += 1) await refuse({ ...GREEDY, username: `other-${other}` }, 0);
+    await refuse(GREEDY, 60_000);
+    expect(stored.filter(({ username }) => username === GREEDY.username).map(({ count }) => count)).toEqual([
+      1,
+      reported,
+    ]);
+  });
+
+  it('of an identity that was reported again are not dropped before older ones', async () => {
+    await refuse(GREEDY, 0);
+    for (let other = 0; other < 199; other += 1) await refuse({ ...GREEDY, username: `other-${other}` }, 0);
+    await refuse(GREEDY, 60_000);
+    await refuse({ ...GREEDY, username: 'another' }, 60_000);
+    expect(refuse(GREEDY, 60_000)).toBeUndefined();
+  });
 });

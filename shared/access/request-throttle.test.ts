@@ -74,6 +74,18 @@ it('requests that a process serves at the same time pay once for what it compute
   expect(() => throttle.begin(1_900).admit(node('n1'))).not.toThrow();
 });
 
+it.each([
+  [19_999, true],
+  [20_000, false],
+])('the account of an identity outlives %i other identities: %s', (count, isKept) => {
+  const some = environment();
+  const isRefused = (name: string) => some.serve(node(name), { busyMs: 0 }) !== undefined;
+  for (let request = 0; request < HEARTBEAT_LIMITS.node.rate.burst; request += 1) isRefused('greedy');
+  expect(isRefused('greedy')).toBe(true);
+  for (let other = 0; other < count; other += 1) isRefused(`other-${other}`);
+  expect(isRefused('greedy')).toBe(isKept);
+});
+
 describe('the share of an identity', () => {
   it('refuses one that uses seconds, and none of the others', () => {
     const some = environment();

@@ -8,6 +8,12 @@ import { bootstrapTokenStorage, identityStorage } from './storage.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1);
 const clock = { nowMs: () => NOW_MS };
+const shownMetadata = (name: string) => ({
+  name,
+  uid: `uid-${name}`,
+  resourceVersion: String(NOW_MS * 1_000),
+  creationTimestamp: '2026-01-01T00:00:00Z',
+});
 
 describe('bootstrap tokens', () => {
   const storageOf = () => {
@@ -21,12 +27,7 @@ describe('bootstrap tokens', () => {
   const shown = (name: string, more: object = {}) => ({
     apiVersion: 'nodekeeper.dev/v1alpha1',
     kind: 'BootstrapToken',
-    metadata: {
-      name,
-      uid: `uid-${name}`,
-      resourceVersion: String(NOW_MS * 1_000),
-      creationTimestamp: '2026-01-01T00:00:00Z',
-    },
+    metadata: shownMetadata(name),
     spec: { expires: '2026-01-01T01:00:00Z', uses: 1, ...more },
     status: { usesLeft: 1 },
   });
@@ -78,12 +79,7 @@ describe('node identities', () => {
     const shown = (name: string, labels: object = {}) => ({
       apiVersion: 'nodekeeper.dev/v1alpha1',
       kind: 'NodeIdentity',
-      metadata: {
-        name,
-        uid: `uid-${name}`,
-        resourceVersion: String(NOW_MS * 1_000),
-        creationTimestamp: '2026-01-01T00:00:00Z',
-      },
+      metadata: shownMetadata(name),
       spec: { keys: [{ keyId: 'k', publicKey, addedAt: '2026-01-01T00:00:00Z' }], ...labels, source: 'user/ada' },
     });
     const n1 = shown('n1', { nodeLabels: { site: 'north' } });
