@@ -8,12 +8,13 @@ import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { defined } from '../../../shared/defined.ts';
 import { written } from '../../../shared/host/written.ts';
+import { linuxFields } from '../../../shared/kinds/pods/linux-fields.ts';
 import type { ContainerMount } from '../../ports/container-inputs.ts';
 import type { CommandResult, LogQuery, RunningCommand, StreamedCommand } from '../../ports/pod-runtime.ts';
 import type { AgentTime } from '../../ports/time.ts';
 import { cpuQuotaOf, memoryLimitBytes, QUOTA_PERIOD_MICROSECONDS } from '../../rules/cgroup-values.ts';
 import { containersOf } from '../../rules/pod-containers.ts';
-import { linuxOnlyField, mountPathBelow } from '../../rules/windows-pod.ts';
+import { mountPathBelow } from '../../rules/windows-pod.ts';
 import { type CommandLine, commandLine } from '../runtime-exec/command-line.ts';
 import { commandResult } from '../runtime-exec/command-result.ts';
 import type { CommandContext } from '../runtime-exec/container-commands.ts';
@@ -84,7 +85,7 @@ export class WindowsEngine implements ContainerEngine {
     const processes = this.#processes;
     const fault = (message: string, isFinal: boolean): void =>
       this.#callbacks.onConfigFault(container, { kind: 'notReady', reason: CONFIG_ERROR, message, isFinal });
-    const linuxOnly = linuxOnlyField(processes.pod, processes.specOf(container));
+    const [linuxOnly] = linuxFields(processes.pod.spec ?? {});
     if (linuxOnly !== undefined) {
       fault(`${linuxOnly} has no meaning on Windows`, true);
       return;

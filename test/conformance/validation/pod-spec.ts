@@ -31,6 +31,8 @@ const main = (field: string, rule: string, value: unknown, cause: ExpectedCause)
 const NOT_ON_WINDOWS: Edits = {
   'spec.hostPID': true,
   'spec.hostIPC': true,
+  'spec.hostUsers': true,
+  'spec.resources': { limits: { cpu: '1' } },
   'spec.shareProcessNamespace': false,
   'spec.securityContext.appArmorProfile': { type: 'RuntimeDefault' },
   'spec.securityContext.seLinuxOptions': { level: 'l' },
