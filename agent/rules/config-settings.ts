@@ -8,6 +8,7 @@ import { NODE_RUNTIME } from '../../shared/fleet/taints/taint.ts';
 import { isJsonObject } from '../../shared/kubernetes/json.ts';
 import type { Taint } from '../../shared/kubernetes/kubernetes.ts';
 import { labelErrors, subdomainErrors } from '../../shared/kubernetes/validate-names.ts';
+import { nearName } from '../../shared/near-name.ts';
 import type { AgentConfig, TopologyPolicy } from '../config.ts';
 import {
   AGENT_FIELDS,
@@ -208,8 +209,7 @@ const unusedGates = (gates: unknown, at: ConfigDocument['at'], system: SystemDef
 /** The document that has this field, or the correct spelling. */
 function hint(field: string, kind: string): string {
   const names = Object.keys(kind === KUBELET.kind ? { ...KUBELET_FIELDS } : { ...AGENT_FIELDS });
-  const plain = (name: string): string => name.toLowerCase().replace(/[-_]/g, '');
-  const near = names.find((name) => plain(name) === plain(field));
+  const near = nearName(names, field);
   if (near !== undefined) return `; did you mean ${near}`;
   const other = kind === KUBELET.kind ? AGENT : KUBELET;
   return Object.hasOwn(kind === KUBELET.kind ? AGENT_FIELDS : KUBELET_FIELDS, field)

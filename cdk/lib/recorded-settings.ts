@@ -1,3 +1,4 @@
+import { nearName } from '../../shared/near-name.ts';
 import type { PropFault } from './cluster-options.ts';
 import type { ReadContext } from './context.ts';
 
@@ -43,25 +44,7 @@ export function misspeltSettings(
 ): readonly PropFault[] {
   const known = [...names, SWITCH];
   return present.flatMap((prop) => {
-    const near = known.includes(prop) ? undefined : known.find((name) => isNear(name, prop));
+    const near = known.includes(prop) ? undefined : nearName(known, prop);
     return near === undefined ? [] : [{ prop, value: read(prop), rule: `is no setting: did you mean ${near}` }];
   });
 }
-
-/** Letters of a name that one letter is a slip in: `tag` may be the user's own, and no misspelt `tags`. */
-const LONG_NAME_LETTERS = 8;
-
-/** The same but for case, hyphens and underscores; for a long name also but for one letter, or two that are swapped. */
-function isNear(name: string, other: string): boolean {
-  const [one, two] = [plain(name), plain(other)];
-  if (one.length < LONG_NAME_LETTERS) return one === two;
-  const [short, long] = one.length < two.length ? [one, two] : [two, one];
-  if (long.length - short.length > 1) return false;
-  let same = 0;
-  while (same < short.length && short[same] === long[same]) same += 1;
-  const isSwapped = short.length === long.length && short.slice(same + 2) === long.slice(same + 2);
-  const isTwoTurned = isSwapped && short[same] === long[same + 1] && short[same + 1] === long[same];
-  return isTwoTurned || short.slice(short.length === long.length ? same + 1 : same) === long.slice(same + 1);
-}
-
-const plain = (name: string): string => name.toLowerCase().replaceAll(/[-_]/g, '');

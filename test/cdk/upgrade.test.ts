@@ -71,12 +71,7 @@ describe('a setting', () => {
 
   it.each([
     ['clusterID', 'clusterId'],
-    ['cluster-id', 'clusterId'],
-    ['policyFiles', 'policyFile'],
     ['polcyFile', 'policyFile'],
-    ['ploicyFile', 'policyFile'],
-    ['policyFike', 'policyFile'],
-    ['Nodes', 'nodes'],
     ['stackname', 'stackName'],
     ['unrecordedsettings', 'unrecordedSettings'],
   ])('that is misspelt as %s is refused with its name', (misspelt, name) => {
