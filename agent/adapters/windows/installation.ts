@@ -40,6 +40,8 @@ import {
   stopService,
 } from './service-database.ts';
 
+/** The directory of this file, which the build makes one program of. */
+const BUILD_DIRECTORY = dirname(fileURLToPath(import.meta.url));
 const PROGRAM_FILES = ['nodekeeper-agent.mjs', 'start-agent.mjs', 'service-worker.mjs', 'koffi.node'];
 const ORDER_FILE = 'preshutdown-order.json';
 /** Versions that were installed by updates. */
@@ -83,7 +85,7 @@ export const installPaths = (environment: Readonly<Record<string, string | undef
  * @throws InstallError
  */
 export async function install(paths: InstallPaths, request: InstallRequest): Promise<{ readonly isKept: boolean }> {
-  const here = buildDirectory(paths);
+  refuseInstalledFiles(paths);
   refuseWithoutRights();
   refuseIfInstalled(paths);
   const isKept = existsSync(paths.data);
@@ -104,7 +106,7 @@ export async function install(paths: InstallPaths, request: InstallRequest): Pro
       makePrivateDirectory(paths.data);
       undo.push(() => removeTree(paths.data));
     }
-    for (const name of PROGRAM_FILES) cpSync(join(here, name), join(paths.program, name));
+    for (const name of PROGRAM_FILES) cpSync(join(BUILD_DIRECTORY, name), join(paths.program, name));
     writeFileSync(join(paths.program, ORDER_FILE), JSON.stringify(order ?? null));
     if (!existsSync(environmentFileOf(paths))) writeFile(environmentFileOf(paths), environmentText(paths), undo);
     for (const [file, text] of settings ?? []) writeFile(file, text, undo);
@@ -129,8 +131,8 @@ export async function install(paths: InstallPaths, request: InstallRequest): Pro
       );
     }
     if (request.start) {
-      undo.push(stopped);
-      await started(paths);
+      undo.push(stopAndWait);
+      await startAndWait(paths);
     }
     return { isKept: settings === undefined };
   } catch (cause) {
@@ -172,8 +174,8 @@ function newSettings(paths: InstallPaths, request: InstallRequest): readonly (re
   ];
 }
 
-/** Until the service runs: its process is there, and has answered Windows. @throws InstallError, WindowsError */
-async function started(paths: InstallPaths): Promise<void> {
+/** Waits until the service runs: its process is there, and has answered Windows. @throws InstallError, WindowsError */
+async function startAndWait(paths: InstallPaths): Promise<void> {
   const why = await startFault();
   if (why === undefined) return;
   const lines = existsSync(logFileOf(paths)) ? readFileSync(logFileOf(paths), 'utf8').trim().split('\n') : [];
@@ -197,7 +199,7 @@ async function startFault(): Promise<string | undefined> {
 }
 
 /** @throws InstallError, WindowsError */
-async function stopped(): Promise<void> {
+async function stopAndWait(): Promise<void> {
   stopService(SERVICE_NAME);
   for (let polls = 0; serviceState(SERVICE_NAME) !== 'stopped'; polls += 1) {
     if (polls >= STATE_POLLS_MAX) throw new InstallError(`service ${SERVICE_NAME} does not stop; stop it first`);
@@ -207,12 +209,12 @@ async function stopped(): Promise<void> {
 
 /** Removes the service and its program files. @throws InstallError */
 export async function uninstall(paths: InstallPaths, { purge }: { readonly purge: boolean }): Promise<void> {
-  buildDirectory(paths);
+  refuseInstalledFiles(paths);
   refuseWithoutRights();
   try {
     if (serviceExists(SERVICE_NAME)) {
       if (!isOurs(paths)) throw new InstallError(anotherProgram());
-      await stopped();
+      await stopAndWait();
       restoreOrder(paths);
       removeService(SERVICE_NAME);
     }
@@ -227,13 +229,11 @@ export async function uninstall(paths: InstallPaths, { purge }: { readonly purge
 const removeTree = (path: string): Promise<void> =>
   rm(path, { recursive: true, force: true, maxRetries: REMOVALS_MAX, retryDelay: STATE_POLL_MS });
 
-/** The directory of these files. @throws InstallError */
-function buildDirectory({ program }: InstallPaths): string {
-  const here = dirname(fileURLToPath(import.meta.url));
-  if (here.toLowerCase() === program.toLowerCase()) {
+/** @throws InstallError */
+function refuseInstalledFiles({ program }: InstallPaths): void {
+  if (BUILD_DIRECTORY.toLowerCase() === program.toLowerCase()) {
     throw new InstallError('these files are the installed ones: run this from the directory that install was run from');
   }
-  return here;
 }
 
 /** @throws InstallError */
