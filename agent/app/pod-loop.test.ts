@@ -653,8 +653,8 @@ describe('after a power cut', () => {
   const isUp = (): void => {
     instead = () => undefined;
   };
-  const memoryOf = (recalled: readonly KubePod[]): PodLoopDependencies['memory'] => ({
-    recalled,
+  const memoryOf = (remembered: readonly KubePod[]): PodLoopDependencies['memory'] => ({
+    remembered,
     save(pods) {
       saved = pods;
       kept = inputs.inUse(pods);
@@ -666,8 +666,8 @@ describe('after a power cut', () => {
     loop = newLoop({ memory: memoryOf([]) });
   });
 
-  /** The agent and all processes are killed; the machine starts again with what is on its disk. */
-  async function powerCut(): Promise<void> {
+  /** The agent and all processes are killed; the machine starts again with what is on its disk, and runs. */
+  async function powerCut(whileMs = FIRST_LIST_MS): Promise<void> {
     for (const stop of stops.splice(0)) stop.abort();
     await rest();
     runtime = memoryRuntime(time);
@@ -675,6 +675,7 @@ describe('after a power cut', () => {
     // Through the text of the file.
     loop = newLoop({ memory: memoryOf(JSON.parse(JSON.stringify(saved))) }, JSON.parse(JSON.stringify(kept)));
     await running();
+    await pass(whileMs);
   }
 
   it('without the API its pods start, the most important first, and none restarts when the API returns', async () => {
@@ -711,14 +712,14 @@ describe('after a power cut', () => {
     await running();
     isDown();
     await powerCut();
-    const [recalled] = saved;
-    const [container] = recalled?.spec?.containers ?? [];
-    expect(inputs.inputsOf(recalled!, container!)).toMatchObject({
+    const [remembered] = saved;
+    const [container] = remembered?.spec?.containers ?? [];
+    expect(inputs.inputsOf(remembered!, container!)).toMatchObject({
       kind: 'ready',
       variables: expect.objectContaining({ KEY: 'value' }),
     });
     const file = () => {
-      const bytes = volumes.written.get(`${recalled?.metadata.uid}/settings`)?.get('text')?.bytes;
+      const bytes = volumes.written.get(`${remembered?.metadata.uid}/settings`)?.get('text')?.bytes;
       return bytes && Buffer.from(bytes).toString();
     };
     expect(file()).toBe('old');
@@ -816,7 +817,20 @@ describe('after a power cut', () => {
     await remove('moved', { gracePeriodSeconds: 0 });
     for (const stop of stopped) stop.abort();
     await powerCut();
-    await pass(FIRST_LIST_MS * 2);
+    expect(runtime.asked).toEqual(['start web']);
+  });
+
+  it('with a network that is up soon after the machine, nothing either', async () => {
+    await bind('moved');
+    await bind('web');
+    await running();
+    for (const stop of stops.splice(0)) stop.abort();
+    await remove('moved', { gracePeriodSeconds: 0 });
+    isDown();
+    await powerCut(500);
+    expect(runtime.asked).toEqual([]);
+    isUp();
+    await pass(FIRST_LIST_MS);
     expect(runtime.asked).toEqual(['start web']);
   });
 

@@ -8,7 +8,7 @@
  *   bound → admitted → started → (finished) ┬→ deleted: stopped, deletion confirmed, removed
  *         └→ refused: Failed                └→ no longer in the API: stopped, removed
  *
- * After a restart without the API, the pods that ran before are started, and the first list decides about them.
+ * After a restart without the API, the remembered pods are started, and the first list decides about them.
  *
  * The loop keeps one entry per pod of this node, with its newest status and no queue. An outage of the API costs no
  * memory.
@@ -40,8 +40,8 @@ const LIST_JITTER = 0.1;
 const STATIC_PODS_EVERY_MS = 20_000;
 const LIST_WAITS: Backoff = { firstMs: 1_000, limitMs: 60_000 };
 /**
- * Wait for the first list before pods of before are started without it: with a network, no pod runs here again that is
- * replaced elsewhere. Milliseconds.
+ * Wait for a list before remembered pods are started without it: with a network, no pod runs here again that is
+ * replaced elsewhere, also while the API is overloaded for a moment. Milliseconds.
  */
 export const FIRST_LIST_MS = 3_000;
 
@@ -76,8 +76,9 @@ class ListingPodLoop implements PodLoop {
   #hasListed = false;
   /** It refused the last list: this machine may have been removed from the cluster, so it starts nothing alone. */
   #isRefused = false;
-  /** The pods of before were started. */
-  #isRecalled = false;
+  /** When remembered pods may start without a list. Monotonic milliseconds. */
+  #startRememberedAtMs = Number.POSITIVE_INFINITY;
+  #hasStartedRemembered = false;
   /** Monotonic milliseconds. */
   #readStaticAtMs = 0;
   #wake = new AbortController();
@@ -113,7 +114,7 @@ class ListingPodLoop implements PodLoop {
     this.#stop = stop;
     let failures = 0;
     let listAtMs = time.monotonicMs();
-    void this.#recallWithoutAnswer(stop);
+    void this.#startRememberedInTime(stop);
     while (!stop.aborted) {
       this.#wake = new AbortController();
       if ((this.#listRequested && failures === 0) || time.monotonicMs() >= listAtMs) {
@@ -133,7 +134,7 @@ class ListingPodLoop implements PodLoop {
     const staticPods = this.#dependencies.staticPods?.() ?? [];
     const listed = await this.#list(stop);
     if (listed === undefined) {
-      await this.#startRecalled();
+      await this.#startRemembered();
       await this.#startWithoutNode(staticPods, false);
       return false;
     }
@@ -154,46 +155,47 @@ class ListingPodLoop implements PodLoop {
   }
 
   /** A network that is down may leave the first list without an answer for longer than a machine should wait. */
-  async #recallWithoutAnswer(stop: AbortSignal): Promise<void> {
+  async #startRememberedInTime(stop: AbortSignal): Promise<void> {
     const { memory, time, log } = this.#dependencies;
-    if (memory === undefined || memory.recalled.length === 0) return;
+    if (memory === undefined || memory.remembered.length === 0) return;
+    this.#startRememberedAtMs = time.monotonicMs() + FIRST_LIST_MS;
     await time.sleep(FIRST_LIST_MS, stop);
-    await this.#startRecalled().catch((cause: unknown) => {
+    await this.#startRemembered().catch((cause: unknown) => {
       // The list that fails tries again.
-      log.error('the pods of before could not be started', { cause: String(cause) });
+      log.error('the remembered pods could not be started', { cause: String(cause) });
     });
   }
 
-  /** Starts the pods of before, the most important first, unless the API has answered. */
-  async #startRecalled(): Promise<void> {
-    const { memory, log } = this.#dependencies;
-    if (memory === undefined || this.#isRecalled || this.#isStopping()) return;
-    if (this.#hasListed || this.#isRefused) return;
+  /** Starts the remembered pods, the most important first, unless the API has answered. */
+  async #startRemembered(): Promise<void> {
+    const { memory, time, log } = this.#dependencies;
+    if (memory === undefined || this.#hasStartedRemembered || this.#isStopping()) return;
+    if (this.#hasListed || this.#isRefused || time.monotonicMs() < this.#startRememberedAtMs) return;
     const priorityOf = ({ spec }: KubePod): number => spec?.priority ?? 0;
-    const pods = memory.recalled.toSorted((one, other) => priorityOf(other) - priorityOf(one));
-    if (pods.length > 0) log.info('the API does not answer: the pods of before are started', { pods: pods.length });
+    const pods = memory.remembered.toSorted((one, other) => priorityOf(other) - priorityOf(one));
+    log.info('the API does not answer: the remembered pods are started', { pods: pods.length });
     await this.#startWithoutNode(pods, true);
-    this.#isRecalled = true;
+    this.#hasStartedRemembered = true;
   }
 
   /** Starts new pods while the API does not answer. Nothing else changes. */
-  async #startWithoutNode(pods: readonly KubePod[], isRecalled: boolean): Promise<void> {
+  async #startWithoutNode(pods: readonly KubePod[], isRemembered: boolean): Promise<void> {
     const isNew = ({ metadata: { uid = '' } }: KubePod): boolean => !this.#entries.has(uid);
     if (!pods.some(isNew)) return;
     const running = new Set((await this.#dependencies.runtime.pods()).map(({ uid }) => uid));
     // A list may have decided meanwhile.
-    if (isRecalled && this.#hasListed) return;
+    if (isRemembered && this.#hasListed) return;
     for (const pod of pods.filter(isNew)) {
-      const entry = { ...newPodEntry(pod, true), isRecalled };
+      const entry = { ...newPodEntry(pod, true), isRemembered };
       this.#add(entry);
       this.#admissions.admitWithoutNode(entry, running.has(entry.uid));
       this.#workers.request(entry);
     }
   }
 
-  /** Keeps which pods run, for a start without the API. Before one of both, nothing is known. */
+  /** Keeps which pods run, for a start without the API. Before a list or such a start, nothing is known. */
   #remember(): void {
-    if (!this.#hasListed && !this.#isRecalled) return;
+    if (!this.#hasListed && !this.#hasStartedRemembered) return;
     const wanted = [...this.#entries.values()].filter(isWantedAgain);
     this.#dependencies.memory?.save(wanted.map(({ pod }) => pod));
   }
@@ -308,7 +310,7 @@ class ListingPodLoop implements PodLoop {
       const entry = this.#entries.get(pod.metadata.uid ?? '');
       if (entry === undefined) this.#add(newPodEntry(pod, true));
       else {
-        Object.assign(entry, { pod, present: true, isRecalled: false });
+        Object.assign(entry, { pod, present: true, isRemembered: false });
         if (!isStaticPod(pod) && isContradicted(entry.status, pod.status)) delete entry.reported;
       }
     }

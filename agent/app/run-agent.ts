@@ -26,7 +26,6 @@ import { leaseDurationSeconds, renewIntervalMs } from '../rules/lease.ts';
 import { leaseLoopComplaint } from '../rules/lease-liveness.ts';
 import type { NodeEvent } from '../rules/node-event.ts';
 import { initialNode } from '../rules/node-registration.ts';
-import { rememberedPod } from '../rules/remembered-state.ts';
 import { apiServiceVariables } from '../rules/service-variables.ts';
 import { shutdownBuckets } from '../rules/shutdown-settings.ts';
 import { NODE_SHUTTING_DOWN } from '../rules/shutdown-status.ts';
@@ -92,8 +91,8 @@ export type UpdateParts = Pick<SelfUpdateDependencies, 'version' | 'versions' | 
 /** Runs until stopped. @throws AgentStartError before anything was sent */
 export async function runAgent(parts: AgentParts, stop: AbortSignal): Promise<void> {
   const started = await checkStart(parts);
-  const recalled = await parts.memory?.recall();
-  const loops = createLoops(parts, started, recalled, stop);
+  const remembered = await parts.memory?.read();
+  const loops = createLoops(parts, started, remembered, stop);
   connectLoops(parts, loops);
   placeContainers(parts, started);
   parts.meter.gauge('kubelet_node_name', 1, { node: parts.config.nodeName });
@@ -101,7 +100,7 @@ export async function runAgent(parts: AgentParts, stop: AbortSignal): Promise<vo
   await parts.serveHealth(healthChecks(parts, loops));
   loops.events.aboutNode({ type: 'Normal', reason: 'Starting', message: 'Starting kubelet.' });
   // Pods that are known start without the API.
-  const hasKnownPods = parts.staticPods !== undefined || (recalled?.pods.length ?? 0) > 0;
+  const hasKnownPods = parts.staticPods !== undefined || (remembered?.pods.length ?? 0) > 0;
   await runLoops(loops, hasKnownPods, stop);
 }
 
@@ -128,7 +127,12 @@ interface Loops {
   readonly selfUpdate: SelfUpdate | undefined;
 }
 
-function createLoops(parts: AgentParts, started: Started, recalled: Remembered | undefined, stop: AbortSignal): Loops {
+function createLoops(
+  parts: AgentParts,
+  started: Started,
+  remembered: Remembered | undefined,
+  stop: AbortSignal,
+): Loops {
   const { config, api, beatApi, memory, runtime, time, fraction, log, meter } = parts;
   const keys = parts.keys && keysWithMemory(parts.keys, memory);
   const { nodeName } = config;
@@ -183,8 +187,8 @@ function createLoops(parts: AgentParts, started: Started, recalled: Remembered |
     registerAgain: () => registration.again(),
     usage: () => computation.usage(),
   });
-  const hostIp = () => internalAddressOf(statusLoop.node()) ?? recalled?.hostIp;
-  const allocatable = () => statusLoop.node()?.status?.allocatable ?? recalled?.allocatable;
+  const hostIp = () => internalAddressOf(statusLoop.node()) ?? remembered?.hostIp;
+  const allocatable = () => statusLoop.node()?.status?.allocatable ?? remembered?.allocatable;
   const podInputs = new PodInputs({
     ...common,
     api,
@@ -193,7 +197,7 @@ function createLoops(parts: AgentParts, started: Started, recalled: Remembered |
     allocatable,
     recordEvent: events.aboutPod,
     services: apiServiceVariables(config.endpoint),
-    remembered: recalled,
+    remembered,
   });
   const probes = new PodProbes({
     ...common,
@@ -210,10 +214,10 @@ function createLoops(parts: AgentParts, started: Started, recalled: Remembered |
     probes,
     staticPods: parts.staticPods,
     memory: memory && {
-      recalled: recalled?.pods ?? [],
+      remembered: remembered?.pods ?? [],
       save(pods) {
         const machine = defined({ hostIp: hostIp(), allocatable: allocatable() });
-        void memory.save({ pods: pods.map(rememberedPod), ...podInputs.inUse(pods), ...machine });
+        void memory.save({ pods, ...podInputs.inUse(pods), ...machine });
       },
     },
     nodeUid: () => statusLoop.node()?.metadata.uid,

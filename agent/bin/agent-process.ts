@@ -145,7 +145,7 @@ export class AgentProcess {
                   log: this.#log,
                   nowMs: Date.now,
                 }),
-          memory: this.#podMemory(),
+          memory: await this.#podMemory(),
           probeClient: this.#probes,
           volumes: platform.volumes(),
           shutdownSignal: platform.shutdownSignal,
@@ -302,12 +302,18 @@ export class AgentProcess {
     };
   }
 
-  #podMemory(): PodMemory | undefined {
+  async #podMemory(): Promise<PodMemory | undefined> {
     const { rememberPods, runtime, rootDirectory, nodeName, clusterId } = this.#config;
-    if (rememberPods === 'none' || runtime === 'none') return undefined;
+    const generations = stateGenerations(join(rootDirectory, 'remembered'));
+    if (rememberPods === 'none' || runtime === 'none') {
+      await generations.remove().catch((error: unknown) => {
+        this.#log.warn('the remembered pods of an earlier configuration cannot be removed', { error });
+      });
+      return undefined;
+    }
     return new PodMemory({
       owner: { nodeName, clusterId },
-      generations: stateGenerations(join(rootDirectory, 'desired')),
+      generations,
       sealer: rememberPods === 'all' ? machineSealer(this.#config) : undefined,
       log: this.#log,
     });

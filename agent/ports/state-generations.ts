@@ -7,6 +7,8 @@ export interface StateGenerations {
   read(): Promise<readonly GenerationRead[]>;
   /** Durable when this resolves. A crash leaves at least one of the two. @throws Error of the file system */
   write(text: string): Promise<void>;
+  /** Removes both. @throws Error of the file system */
+  remove(): Promise<void>;
 }
 
 export type GenerationRead =

@@ -88,7 +88,8 @@ async function life(
   pod: ReturnType<typeof shellPod>,
   isLived: (container: Container | undefined) => boolean | undefined,
 ): Promise<void> {
-  const time = scaledTime(100);
+  // The 10 s in which killed processes must be away are 250 ms of a busy machine.
+  const time = scaledTime(40);
   const options = { rootDirectory: root, time, log: silentLog, hostIp: () => undefined };
   const runtime = execRuntime(options);
   const what = `call ${n}`;
@@ -227,9 +228,14 @@ describe('the pods on disk', () => {
   it.each(CODES)('are the old ones or the new ones after %s, and never none', async (code) => {
     const owner = { nodeName: 'edge-1', clusterId: 'c' };
     const memoryOf = () =>
-      new PodMemory({ owner, generations: stateGenerations(join(root, 'desired')), sealer: undefined, log: silentLog });
+      new PodMemory({
+        owner,
+        generations: stateGenerations(join(root, 'remembered')),
+        sealer: undefined,
+        log: silentLog,
+      });
     const state = (hostIp: string) => ({ pods: [], configMaps: [], secrets: [], tokens: [], hostIp });
-    const ips = async () => (await memoryOf().recall())?.hostIp;
+    const ips = async () => (await memoryOf().read())?.hostIp;
     await memoryOf().save(state('old'));
     await eachCall([code], async (n) => {
       const memory = memoryOf();
@@ -238,7 +244,7 @@ describe('the pods on disk', () => {
       expect(await ips()).toEqual(memory.complaint() === undefined ? `new ${n}` : expect.stringMatching(/^old$|^new /));
       await memory.save(state('old'));
       expect([await ips(), memory.complaint()]).toEqual(['old', undefined]);
-      expect(readdirSync(join(root, 'desired')).sort()).toEqual(['pods.json', 'pods.previous.json']);
+      expect(readdirSync(join(root, 'remembered')).sort()).toEqual(['pods.json', 'pods.previous.json']);
       diskFaults.failed = failed;
     });
   });

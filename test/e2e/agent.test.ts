@@ -200,7 +200,7 @@ failSwapOn: false
       { command: ['/bin/sh', '-c', script], env, volumeMounts },
       { volumes: [{ name: 'settings', configMap: { name: 'settings' } }] },
     );
-    const remembered = join(directory, 'root/desired/pods.json');
+    const remembered = join(directory, 'root/remembered/pods.json');
     await eventually('pods on the disk', async () => readFileSync(remembered, 'utf8').includes('"site"'));
     // No Secret is on the disk in clear.
     expect(readFileSync(remembered, 'utf8')).not.toContain(Buffer.from('secret').toString('base64'));

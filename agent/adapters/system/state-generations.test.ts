@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { folderForTest } from '../../../test/support/folder-for-test.ts';
 import { stateGenerations } from './state-generations.ts';
 
-const directoryForTest = (): string => join(folderForTest(), 'desired');
+const directoryForTest = (): string => join(folderForTest(), 'remembered');
 const texts = async (directory: string): Promise<string[]> =>
   (await stateGenerations(directory).read()).map((each) => (each.kind === 'read' ? each.text : 'failed'));
 
@@ -40,6 +40,22 @@ it('are read as they were written or not at all, wherever one was cut off or cha
       expect(await texts(directory)).toEqual(['failed', 'old']);
     }
   }
+});
+
+it('keep the good one when the newest is torn and another is written', async () => {
+  const directory = directoryForTest();
+  for (const text of ['good', 'torn']) await stateGenerations(directory).write(text);
+  writeFileSync(join(directory, 'pods.json'), 'to');
+  await stateGenerations(directory).write('next');
+  expect(await texts(directory)).toEqual(['next', 'good']);
+});
+
+it('can be removed, also when there are none', async () => {
+  const directory = directoryForTest();
+  await stateGenerations(directory).remove();
+  await stateGenerations(directory).write('1');
+  await stateGenerations(directory).remove();
+  expect(readdirSync(join(directory, '..'))).toEqual([]);
 });
 
 it('say which one cannot be read, and read the other one', async () => {

@@ -25,8 +25,8 @@ export interface PodLoopDependencies {
   /** Keeps the pods of this machine for a start without the API. Absent: they are not kept. */
   readonly memory?:
     | {
-        /** What ran before this agent started. */
-        readonly recalled: readonly KubePod[];
+        /** The pods that ran before this agent started. */
+        readonly remembered: readonly KubePod[];
         /** These run now. */
         readonly save: (pods: readonly KubePod[]) => void;
       }

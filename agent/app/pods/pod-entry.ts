@@ -26,8 +26,8 @@ export interface PodEntry {
   started: boolean;
   /** True: a previous agent started it, and this one has not read its containers yet. */
   adopted: boolean;
-  /** It is known from before this agent started. No list has confirmed it yet. */
-  isRecalled: boolean;
+  /** It is remembered from before this agent started, and no list has confirmed it yet. */
+  isRemembered: boolean;
   /** The runtime has stopped it. */
   stopped: boolean;
   kill?: PodKill;
@@ -57,7 +57,7 @@ export const newPodEntry = (pod: KubePod, present: boolean): PodEntry => ({
   admission: hasEnded(pod) ? 'admitted' : 'waiting',
   started: false,
   adopted: false,
-  isRecalled: false,
+  isRemembered: false,
   stopped: false,
   deletionConfirmed: false,
   recordedStates: new Map(),

@@ -29,6 +29,7 @@ function machine() {
           generations.unshift(text);
           generations.splice(2);
         },
+        remove: async () => void generations.splice(0),
       },
       sealer: over.sealer,
       log: { ...silentLog, warn: (message) => void warnings.push(message) },
@@ -43,29 +44,29 @@ const remembered = (name: string, token = 't1'): Remembered => ({
   tokens: [{ podUid: name, key: '3600 ', token }],
 });
 
-it('recalls what was saved, and writes nothing that is there already', async () => {
+it('reads what was saved, and writes nothing that is there already', async () => {
   const { at, memory } = machine();
   await memory().save(remembered('web'));
   const next = memory();
-  expect(await next.recall()).toEqual(remembered('web'));
+  expect(await next.read()).toEqual(remembered('web'));
   await next.save(remembered('web'));
   // A token that replaces another one is no reason to write.
   await next.save(remembered('web', 't2'));
   expect(at.writes).toBe(1);
   await next.save(remembered('other', 't3'));
   expect(at.writes).toBe(2);
-  expect(await memory().recall()).toEqual(remembered('other', 't3'));
+  expect(await memory().read()).toEqual(remembered('other', 't3'));
 });
 
 it('falls back to the generation before a torn one, and to none', async () => {
   const { generations, warnings, memory } = machine();
-  expect(await memory().recall()).toBeUndefined();
+  expect(await memory().read()).toBeUndefined();
   await memory().save(remembered('old'));
   await memory().save(remembered('new'));
   generations[0] = generations[0]!.slice(0, -20);
-  expect(await memory().recall()).toEqual(remembered('old'));
+  expect(await memory().read()).toEqual(remembered('old'));
   generations[1] = '';
-  expect(await memory().recall()).toBeUndefined();
+  expect(await memory().read()).toBeUndefined();
   expect(warnings).toHaveLength(3);
 });
 
@@ -74,22 +75,34 @@ it('keeps the state before on a full disk, complains once, and writes when there
   const one = memory();
   await one.save(remembered('old'));
   at.isFull = true;
-  for (let times = 0; times < 3; times += 1) await one.save(remembered('new'));
+  const next = remembered('new');
+  for (let times = 0; times < 3; times += 1) await one.save(next);
   expect(one.complaint()).toBe('the pods of this machine cannot be remembered: ENOSPC');
   expect(warnings).toHaveLength(1);
-  expect(await memory().recall()).toEqual(remembered('old'));
+  expect(await memory().read()).toEqual(remembered('old'));
   at.isFull = false;
-  await one.save(remembered('new'));
+  await one.save(next);
   expect(one.complaint()).toBeUndefined();
-  expect(await memory().recall()).toEqual(remembered('new'));
+  expect(await memory().read()).toEqual(remembered('new'));
 });
 
 it('writes the newest of many saves, without all of those between', async () => {
   const { at, memory } = machine();
   const one = memory();
-  await Promise.all(Array.from({ length: 50 }, (_, index) => one.save(remembered(`web-${index}`))));
+  const first = one.save(remembered('first'));
+  await Promise.resolve();
+  await Promise.all([first, ...Array.from({ length: 50 }, (_, index) => one.save(remembered(`web-${index}`)))]);
   expect(at.writes).toBe(2);
-  expect(await memory().recall()).toEqual(remembered('web-49'));
+  expect(await memory().read()).toEqual(remembered('web-49'));
+});
+
+it('is on disk after a save of what is being written already', async () => {
+  const { at, memory } = machine();
+  const one = memory();
+  const state = remembered('web');
+  void one.save(state);
+  await one.save(state);
+  expect(at.writes).toBe(1);
 });
 
 it('seals Secrets again with the key that stays', async () => {
@@ -97,19 +110,19 @@ it('seals Secrets again with the key that stays', async () => {
   const one = memory();
   await one.save(remembered('web'));
   at.key = 'k2';
-  expect((await memory().recall())?.secrets).toEqual([]);
+  expect((await memory().read())?.secrets).toEqual([]);
   await one.reseal();
-  expect(await memory().recall()).toEqual(remembered('web'));
+  expect(await memory().read()).toEqual(remembered('web'));
 });
 
 it('also seals again what only an earlier agent saved', async () => {
   const { at, memory } = machine();
   await memory().save(remembered('web'));
   const next = memory();
-  await next.recall();
+  await next.read();
   at.key = 'k2';
   await next.reseal();
-  expect(await memory().recall()).toEqual(remembered('web'));
+  expect(await memory().read()).toEqual(remembered('web'));
 });
 
 it('keeps Secrets that cannot be opened now, until there are others', async () => {
@@ -117,15 +130,35 @@ it('keeps Secrets that cannot be opened now, until there are others', async () =
   await memory().save(remembered('web'));
   at.key = 'k2';
   const next = memory();
-  await next.recall();
+  await next.read();
   await next.save({ ...remembered('other'), secrets: [], tokens: [] });
   at.key = 'k1';
-  expect(await memory().recall()).toEqual({ ...remembered('web'), pods: remembered('other').pods });
+  expect(await memory().read()).toEqual({ ...remembered('web'), pods: remembered('other').pods });
 });
 
 it('keeps no Secret and no token without a sealer', async () => {
   const { generations, memory } = machine();
   await memory({ sealer: undefined }).save(remembered('web'));
   expect(generations[0]).not.toContain('"a":"b"');
-  expect(await memory({ sealer: undefined }).recall()).toEqual({ ...remembered('web'), secrets: [], tokens: [] });
+  expect(await memory({ sealer: undefined }).read()).toEqual({ ...remembered('web'), secrets: [], tokens: [] });
+});
+
+it('with Secrets kept before and unwanted now, leaves them in no generation', async () => {
+  const { at, generations, memory } = machine();
+  for (const name of ['old', 'new']) await memory().save(remembered(name));
+  expect(generations.join()).toContain('sealed');
+  expect(await memory({ sealer: undefined }).read()).toEqual({ ...remembered('new'), secrets: [], tokens: [] });
+  expect(generations).toHaveLength(2);
+  expect(generations.join()).not.toContain('sealed');
+  await memory({ sealer: undefined }).read();
+  expect(at.writes).toBe(4);
+});
+
+it('reads no object again that has not been replaced', async () => {
+  const { memory } = machine();
+  const one = memory();
+  const state = remembered('web');
+  await one.save(state);
+  const secrets = state.secrets.map((each) => ({ ...each, toJSON: () => expect.unreachable() }));
+  await one.save({ ...state, secrets });
 });

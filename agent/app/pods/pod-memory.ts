@@ -14,9 +14,13 @@ import {
   parseState,
   type RememberedPods,
   type RememberedSecrets,
+  rememberedPod,
   stateText,
 } from '../../rules/remembered-state.ts';
 import { describeError } from '../describe-error.ts';
+
+/** How many states the disk has. */
+const GENERATIONS = 2;
 
 export interface Remembered extends RememberedPods, RememberedSecrets {}
 
@@ -33,7 +37,9 @@ export class PodMemory {
   /** What is on disk, without the tokens that replace others of the same pod. */
   #written: string | undefined;
   #newest: Remembered | undefined;
-  #saving: Promise<void> | undefined;
+  /** The save that has not begun to write. */
+  #waiting: Promise<void> | undefined;
+  #turn: Promise<void> = Promise.resolve();
   #complaint: string | undefined;
   /** Secrets on disk that cannot be opened now: they stay until there are others. */
   #unopened: string | undefined;
@@ -43,35 +49,46 @@ export class PodMemory {
   }
 
   /** The newest state that can be used. Undefined: none, as on a new machine. */
-  async recall(): Promise<Remembered | undefined> {
-    const { generations, owner, log } = this.#dependencies;
-    for (const each of await generations.read()) {
-      const found = each.kind === 'failed' ? each : parseState(each.text, owner);
-      if ('state' in found) {
-        const remembered = { ...found.state, ...(await this.#opened(found.sealed)) };
-        this.#newest = remembered;
-        this.#written = contentOf(remembered);
-        return remembered;
-      }
-      log.warn('what this machine ran before cannot be used', { why: found.why });
+  async read(): Promise<Remembered | undefined> {
+    const { generations, owner, sealer, log } = this.#dependencies;
+    const states = (await generations.read()).map((each) =>
+      each.kind === 'failed' ? each : parseState(each.text, owner),
+    );
+    const found = states.find((each) => each.kind === 'usable');
+    for (const each of states.slice(0, found === undefined ? undefined : states.indexOf(found))) {
+      if (each.kind !== 'usable') log.warn('what this machine ran before cannot be used', { why: each.why });
     }
-    return undefined;
+    if (found === undefined) return undefined;
+    const remembered = { ...found.state, ...(await this.#opened(found.sealed)) };
+    this.#newest = remembered;
+    this.#written = contentOf(remembered);
+    // The configuration says so since the last start: also not in the state before.
+    const hasUnwanted =
+      sealer === undefined && states.some((each) => each.kind === 'usable' && each.sealed !== undefined);
+    for (let writes = 0; hasUnwanted && writes < GENERATIONS; writes += 1) await this.reseal();
+    return remembered;
   }
 
-  /** Resolves when it is on disk, or the attempt has failed. Never rejects. */
-  save(remembered: Remembered): Promise<void> {
+  /** Resolves when it, or a newer one, is on disk, or the attempt has failed. Never rejects. */
+  async save(remembered: Remembered): Promise<void> {
+    // After most steps of a pod nothing has changed: its text would be all Secrets of the machine.
+    if (this.#complaint === undefined && this.#newest !== undefined && isSame(this.#newest, remembered)) {
+      return this.#turn;
+    }
     this.#newest = remembered;
-    this.#saving ??= this.#saveNewest().finally(() => {
-      this.#saving = undefined;
+    this.#waiting ??= this.#inTurn(async () => {
+      this.#waiting = undefined;
+      await this.#writeNewest();
     });
-    return this.#saving;
+    await this.#waiting;
   }
 
   /** Seals the newest state again, with the key that stays. */
-  async reseal(): Promise<void> {
-    await this.#saving;
-    this.#written = undefined;
-    if (this.#newest !== undefined) await this.save(this.#newest);
+  reseal(): Promise<void> {
+    return this.#inTurn(async () => {
+      this.#written = undefined;
+      await this.#writeNewest();
+    });
   }
 
   /** Why the newest state is not on disk; undefined if it is. */
@@ -94,16 +111,19 @@ export class PodMemory {
     return nothing;
   }
 
-  async #saveNewest(): Promise<void> {
-    let remembered: Remembered | undefined;
-    while (this.#newest !== remembered && this.#newest !== undefined) {
-      remembered = this.#newest;
-      await this.#write(remembered);
-    }
+  /** One write at a time. No work rejects. */
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    this.#turn = this.#turn.then(work);
+    return this.#turn;
   }
 
-  async #write({ secrets, tokens, ...state }: Remembered): Promise<void> {
+  async #writeNewest(): Promise<void> {
+    if (this.#newest !== undefined) await this.#write(this.#newest);
+  }
+
+  async #write({ pods, secrets, tokens, ...others }: Remembered): Promise<void> {
     const { generations, owner, sealer, log } = this.#dependencies;
+    const state = { ...others, pods: pods.map(rememberedPod) };
     const kept = sealer === undefined ? { secrets: [], tokens: [] } : { secrets, tokens };
     const content = contentOf({ ...state, ...kept });
     if (content === this.#written) return;
@@ -122,6 +142,25 @@ export class PodMemory {
   }
 }
 
+const tokenNames = ({ tokens }: Remembered): readonly string[] => tokens.map(({ podUid, key }) => `${podUid} ${key}`);
+
 /** Which tokens there are, not their text: they are replaced each hour, and that is no reason to write. */
 const contentOf = ({ tokens, ...others }: Remembered): string =>
-  JSON.stringify([others, tokens.map(({ podUid, key }) => [podUid, key])]);
+  JSON.stringify([others, tokenNames({ ...others, tokens })]);
+
+/** Whether both are of the same objects, which are replaced when they change. */
+function isSame(one: Remembered, other: Remembered): boolean {
+  const [parts, others] = [partsOf(one), partsOf(other)];
+  return parts.length === others.length && parts.every((part, index) => part === others[index]);
+}
+
+const partsOf = (remembered: Remembered): readonly unknown[] => {
+  const { pods, configMaps, secrets, hostIp, allocatable } = remembered;
+  return [
+    hostIp,
+    allocatable,
+    ...pods,
+    ...[...configMaps, ...secrets].map(({ object }) => object),
+    ...tokenNames(remembered),
+  ];
+};

@@ -99,7 +99,7 @@ export class PodSync {
   /** Sets up the volumes. @throws PodSyncError while they cannot be set up and the pod does not run */
   async #prepare(entry: PodEntry): Promise<void> {
     try {
-      await this.#dependencies.inputs.prepare(entry.pod, entry.isRecalled);
+      await this.#dependencies.inputs.prepare(entry.pod, entry.isRemembered);
     } catch (cause) {
       // A running pod keeps the volumes that the previous agent set up.
       if (entry.adopted) return;
