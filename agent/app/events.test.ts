@@ -1,24 +1,31 @@
 import { describe, expect, it } from 'vitest';
-import { answered, refused, scriptedApi, silentLog, timedOut, virtualTime } from '../../test/support/agent-api.ts';
+import {
+  answered,
+  refused,
+  scriptedApi,
+  silentLog,
+  silentMeter,
+  timedOut,
+  virtualTime,
+} from '../../test/support/agent-api.ts';
 import { SteppedTime } from '../../test/support/stepped-time.ts';
 import type { KubeAnswer, KubeApi, KubeRequest } from '../ports/kube-api.ts';
+import type { AgentMeter } from '../ports/meter.ts';
 import { createEventRecorder, EVENTS_DROPPED_METRIC } from './events.ts';
 
 const T0 = Date.UTC(2026, 0, 2, 3, 4, 5);
 const pod = { metadata: { name: 'web', namespace: 'shop', uid: 'u-1' } };
-const silentMeter = { count() {}, gauge() {}, observe() {} };
 const warning = (message: string) => ({ type: 'Warning', reason: 'OutOfcpu', message }) as const;
 
 function recorderWith(answer: (request: KubeRequest) => KubeAnswer) {
   const api = scriptedApi(answer);
   const time = virtualTime(T0);
   const dropped: string[] = [];
-  const meter = {
-    count: (name: string, labels: Readonly<Record<string, string>> = {}) => {
+  const meter: AgentMeter = {
+    ...silentMeter,
+    count: (name, labels = {}) => {
       if (name === EVENTS_DROPPED_METRIC) dropped.push(labels['reason'] ?? '');
     },
-    gauge() {},
-    observe() {},
   };
   return { api, time, dropped, events: createEventRecorder({ nodeName: 'edge-1', api, time, log: silentLog, meter }) };
 }
@@ -182,8 +189,7 @@ describe('events of the agent', () => {
     const stop = new AbortController();
     const api = scriptedApi(() => answered(201));
     const time = virtualTime(T0, () => stop.abort());
-    const meter = { count() {}, gauge() {}, observe() {} };
-    const events = createEventRecorder({ nodeName: 'edge-1', api, time, log: silentLog, meter });
+    const events = createEventRecorder({ nodeName: 'edge-1', api, time, log: silentLog, meter: silentMeter });
     events.aboutPod(pod, warning('no room'));
     await events.run(stop.signal);
     expect(api.requests).toHaveLength(1);

@@ -1,13 +1,14 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../shared/kinds/types.ts';
 import { recordsOf } from '../../shared/kubernetes/normal-form.ts';
-import { silentLog } from '../../test/support/agent-api.ts';
+import { silentLog, silentMeter } from '../../test/support/agent-api.ts';
 import { type ApiInMemory, apiInMemory, NODES, node, pod, podsIn } from '../../test/support/api-in-memory.ts';
 import { type MemoryRuntime, memoryRuntime } from '../../test/support/memory-runtime.ts';
 import { memoryVolumes } from '../../test/support/memory-volumes.ts';
 import { SteppedTime, settle } from '../../test/support/stepped-time.ts';
 import type { KubeRequest } from '../ports/kube-api.ts';
 import type { MachineUse } from '../ports/machine.ts';
+import type { AgentMeter } from '../ports/meter.ts';
 import type { PodUsage } from '../ports/pod-runtime.ts';
 import type { ProbeClient } from '../ports/probe-client.ts';
 import { ADMITTED } from '../rules/pod-admission.ts';
@@ -85,11 +86,9 @@ function start(over: { evictionSoft?: number; softGraceMs?: number } = {}): void
     },
     () => undefined,
   );
-  const meter = {
-    count: (name: string, labels?: Readonly<Record<string, string>>) =>
-      void counted.push(`${name} ${labels?.['eviction_signal'] ?? ''}`),
-    gauge() {},
-    observe() {},
+  const meter: AgentMeter = {
+    ...silentMeter,
+    count: (name, labels) => void counted.push(`${name} ${labels?.['eviction_signal'] ?? ''}`),
   };
   const common = { time, fraction: () => 0, log: silentLog, meter };
   const allocatable = () => ({ cpu: '2', memory: '2000Mi' });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { answered, refused, scriptedApi, silentLog, timedOut } from '../../test/support/agent-api.ts';
+import { answered, refused, scriptedApi, silentLog, silentMeter, timedOut } from '../../test/support/agent-api.ts';
 import { SteppedTime } from '../../test/support/stepped-time.ts';
 import type { KubeAnswer } from '../ports/kube-api.ts';
 import type { MachineKeys, PublicHalf } from '../ports/machine-keys.ts';
@@ -70,7 +70,7 @@ function world(
       time,
       fraction: () => 0.5,
       log: { ...silentLog, warn: (message, fields) => warnings.push(`${message}: ${fields?.['why']}`) },
-      meter: { count: (name) => counts.push(name), gauge() {}, observe() {} },
+      meter: { ...silentMeter, count: (name) => counts.push(name) },
     },
   );
   const stop = new AbortController();

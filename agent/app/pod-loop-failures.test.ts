@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import type { KubeObject } from '../../shared/kinds/types.ts';
+import { silentLog, silentMeter } from '../../test/support/agent-api.ts';
 import { apiInMemory, NODES, node, pod, podsIn } from '../../test/support/api-in-memory.ts';
 import { memoryRuntime } from '../../test/support/memory-runtime.ts';
 import { SteppedTime, settle } from '../../test/support/stepped-time.ts';
@@ -40,8 +41,8 @@ it('failures of a pod are counted from one again after a success', async () => {
     inputs: { prepare: async () => {}, changed() {}, remove: async () => {}, keepOnly() {} },
     time,
     fraction: () => 0,
-    log: { debug() {}, info() {}, error() {}, warn: (_, fields) => void attempts.push(fields?.['attempt']) },
-    meter: { count() {}, gauge() {}, observe() {} },
+    log: { ...silentLog, warn: (_, fields) => void attempts.push(fields?.['attempt']) },
+    meter: silentMeter,
     operatingSystem: 'linux',
     hostIp: () => '192.0.2.7',
     recordEvent: () => {},

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { KubeObject, KubePod } from '../../shared/kinds/types.ts';
 import { recordsOf } from '../../shared/kubernetes/normal-form.ts';
-import { silentLog, timedOut } from '../../test/support/agent-api.ts';
+import { silentLog, silentMeter, timedOut } from '../../test/support/agent-api.ts';
 import { type ApiInMemory, apiInMemory, NODES, node, pod, podsIn } from '../../test/support/api-in-memory.ts';
 import { type MemoryRuntime, memoryRuntime } from '../../test/support/memory-runtime.ts';
 import { type MemoryVolumes, memoryVolumes } from '../../test/support/memory-volumes.ts';
@@ -64,9 +64,8 @@ function newLoop(over: Partial<PodLoopDependencies> = {}, remembered?: Remembere
     inputs,
     probes: new PodProbes({ ...shared, runtime, probeClient: noProbes }),
     meter: {
+      ...silentMeter,
       count: (name, labels) => counted.push(`${name} ${labels?.['reason'] ?? ''}`.trim()),
-      gauge() {},
-      observe() {},
     },
     operatingSystem: 'linux',
     gate: () => ({ kind: 'admitted' }),
@@ -645,6 +644,7 @@ describe('killing a pod', () => {
 });
 
 describe('after a power cut', () => {
+  const COMPLETED = { kind: 'terminated', exitCode: 0, reason: 'Completed', startedAtMs: 0, finishedAtMs: 1 } as const;
   let saved: readonly KubePod[];
   let kept: RememberedInputs;
   const isDown = (): void => {
@@ -762,13 +762,7 @@ describe('after a power cut', () => {
     await bind('web');
     await running();
     isDown();
-    runtime.setState('job', 'main', {
-      kind: 'terminated',
-      exitCode: 0,
-      reason: 'Completed',
-      startedAtMs: 0,
-      finishedAtMs: 1,
-    });
+    runtime.setState('job', 'main', COMPLETED);
     await rest();
     isUp();
     runtime.endsAfterSeconds = 600;
@@ -885,13 +879,7 @@ describe('after a power cut', () => {
     await running();
     isDown();
     await powerCut();
-    runtime.setState('job', 'main', {
-      kind: 'terminated',
-      exitCode: 0,
-      reason: 'Completed',
-      startedAtMs: 0,
-      finishedAtMs: 1,
-    });
+    runtime.setState('job', 'main', COMPLETED);
     await pass(60_000);
     await powerCut();
     expect(runtime.asked).toEqual([]);

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { silentLog } from '../../test/support/agent-api.ts';
+import { silentLog, silentMeter } from '../../test/support/agent-api.ts';
 import { memoryRuntime } from '../../test/support/memory-runtime.ts';
 import { memoryVolumes } from '../../test/support/memory-volumes.ts';
 import { SteppedTime } from '../../test/support/stepped-time.ts';
@@ -71,7 +71,7 @@ it('the agent serves its checks under the names that monitoring asks for', async
     fraction: () => 0,
     compress: (bytes) => bytes,
     log: silentLog,
-    meter: { count() {}, gauge() {}, observe() {} },
+    meter: silentMeter,
     checks: [{ name: 'disk', complaint: () => undefined }],
     async serveHealth(given) {
       checks = given;

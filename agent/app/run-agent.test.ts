@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../shared/kinds/types.ts';
 import { recordsOf, textOf } from '../../shared/kubernetes/normal-form.ts';
-import { silentLog } from '../../test/support/agent-api.ts';
+import { silentLog, silentMeter } from '../../test/support/agent-api.ts';
 import { type ApiInMemory, apiInMemory, pod, podsIn } from '../../test/support/api-in-memory.ts';
 import { CutDisk } from '../../test/support/cut-disk.ts';
 import { memoryRuntime } from '../../test/support/memory-runtime.ts';
@@ -136,7 +136,7 @@ describe('the agent', () => {
       fraction: () => 0,
       compress: (bytes) => bytes,
       log: silentLog,
-      meter: { count() {}, gauge() {}, observe() {} },
+      meter: silentMeter,
       async serveHealth(given) {
         checks = given;
       },

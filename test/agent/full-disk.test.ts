@@ -20,7 +20,7 @@ import { LOGIND_SHUTDOWN } from '../../agent/rules/shutdown-start.ts';
 import { PODS_VERSION_ANNOTATION } from '../../shared/kinds/leases/lease-record.ts';
 import type { KubeObject } from '../../shared/kinds/types.ts';
 import { recordsOf, textOf } from '../../shared/kubernetes/normal-form.ts';
-import { silentLog } from '../support/agent-api.ts';
+import { silentLog, silentMeter } from '../support/agent-api.ts';
 import { type ApiInMemory, apiInMemory, podsIn } from '../support/api-in-memory.ts';
 import { scaledTime } from '../support/scaled-time.ts';
 import { until } from '../support/until.ts';
@@ -125,7 +125,7 @@ describe.skipIf(why !== undefined)(`a full disk${why === undefined ? '' : ` (ski
         fraction: () => 0,
         compress: (bytes) => bytes,
         log: silentLog,
-        meter: { count() {}, gauge() {}, observe() {} },
+        meter: silentMeter,
         async serveHealth(given) {
           checks = given;
         },

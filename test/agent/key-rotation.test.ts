@@ -11,7 +11,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createNodeIdentity, type NodeIdentity } from '../../agent/adapters/identity/node-identity.ts';
 import { createKeyRotation } from '../../agent/app/key-rotation.ts';
 import type { KubeAnswer, KubeApi, KubeRequest } from '../../agent/ports/kube-api.ts';
-import { silentLog } from '../support/agent-api.ts';
+import { silentLog, silentMeter } from '../support/agent-api.ts';
 import { IDENTITIES, IdentityCluster, leaseBody, NODE_LEASES, TOKENS } from '../support/identity-cluster.ts';
 import { SteppedTime, settle } from '../support/stepped-time.ts';
 
@@ -154,7 +154,7 @@ function process(options: ProcessOptions = {}): Process {
   };
   const rotation = createKeyRotation(
     { nodeName: NODE, keyRotationPeriodMs: options.periodMs ?? PERIOD },
-    { keys: identity.keys!, api, time: clock, fraction: () => 0, log, meter: { count() {}, gauge() {}, observe() {} } },
+    { keys: identity.keys!, api, time: clock, fraction: () => 0, log, meter: silentMeter },
   );
   const beats: number[] = [];
   const beat = async (): Promise<number> => {

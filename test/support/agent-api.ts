@@ -1,5 +1,6 @@
 /** An API of answers written down beforehand, and time that passes only when somebody sleeps: for the agent's loops. */
 import type { KubeAnswer, KubeApi, KubeRequest } from '../../agent/ports/kube-api.ts';
+import type { AgentMeter } from '../../agent/ports/meter.ts';
 import type { AgentTime } from '../../agent/ports/time.ts';
 import type { Log } from '../../shared/observability/log.ts';
 
@@ -63,3 +64,4 @@ export function virtualTime(startMs: number, onSleep: (waits: readonly number[])
 }
 
 export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} };
+export const silentMeter: AgentMeter = { count() {}, gauge() {}, observe() {} };

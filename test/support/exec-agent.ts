@@ -15,7 +15,7 @@ import type { NodeEvent } from '../../agent/rules/node-event.ts';
 import { ADMITTED } from '../../agent/rules/pod-admission.ts';
 import type { ContainerStatus, KubeObject, KubePod } from '../../shared/kinds/types.ts';
 import { recordsOf } from '../../shared/kubernetes/normal-form.ts';
-import { silentLog } from './agent-api.ts';
+import { silentLog, silentMeter } from './agent-api.ts';
 import { type ApiInMemory, apiInMemory, NODES, node, podsIn } from './api-in-memory.ts';
 import { scaledTime } from './scaled-time.ts';
 import { until } from './until.ts';
@@ -125,7 +125,7 @@ export async function execAgent(factor = 1): Promise<ExecAgent> {
       staticPods: staticPodFiles({ directory: manifests, nodeName: 'edge-1', log: silentLog, nowMs: time.nowMs }),
       nodeUid: () => nodeUid,
       probes: new PodProbes({ ...shared, runtime, probeClient: probeClient() }),
-      meter: { count() {}, gauge() {}, observe() {} },
+      meter: silentMeter,
       operatingSystem: 'linux',
       gate: () => ADMITTED,
       topology: { admit: () => ADMITTED, release() {} },

@@ -6,7 +6,7 @@ import dbus from '@particle/dbus-next';
 import { build } from 'esbuild';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Log } from '../../../shared/observability/log.ts';
-import { silentLog } from '../../../test/support/agent-api.ts';
+import { silentLog, silentMeter } from '../../../test/support/agent-api.ts';
 import { MockSystemBus, missingPackages } from '../../../test/support/mock-system-bus.ts';
 import { realTime } from '../../../test/support/real-time.ts';
 import { until } from '../../../test/support/until.ts';
@@ -194,7 +194,7 @@ describe.skipIf(missing.length > 0)(`logind on a bus of its own${why}`, () => {
       shutdownSignal: open(),
       time: realTime,
       log: silentLog,
-      meter: { count() {}, gauge: (name, value) => gauges.set(name, value), observe() {} },
+      meter: { ...silentMeter, gauge: (name, value) => gauges.set(name, value) },
       activePods: () =>
         Array.from({ length: pods }, (_, index) => ({ metadata: { name: `p${index}` }, spec: { priority: 0 } })),
       killPod: async (pod, graceSeconds) => {

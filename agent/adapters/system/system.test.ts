@@ -1,7 +1,7 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { folderForTest } from '../../../test/support/folder-for-test.ts';
 import { jsonLog } from './json-log.ts';
 import { replaceFile, stateFile } from './state-file.ts';
 import { systemTime } from './time.ts';
@@ -35,33 +35,30 @@ describe('the log', () => {
 
 describe('a state file', () => {
   it('is replaced as a whole, and absent before the first write', async () => {
-    const directory = mkdtempSync(join(tmpdir(), 'nodekeeper-state-'));
+    const directory = folderForTest();
     const file = stateFile(join(directory, 'state'), '.tmp-state');
     expect(await file.read()).toBeUndefined();
     await file.write('one');
     await file.write('two');
     expect(await file.read()).toBe('two');
     expect(readdirSync(directory)).toEqual(['state']);
-    rmSync(directory, { recursive: true });
   });
 
   it('can be read by everybody, whatever the umask', async () => {
-    const directory = mkdtempSync(join(tmpdir(), 'nodekeeper-state-'));
+    const directory = folderForTest();
     const modeOf = (name: string): number => statSync(join(directory, name)).mode & 0o777;
     await stateFile(join(directory, 'state'), '.tmp-state').write('one');
     expect(modeOf('state')).toBe(0o644);
     // Each usual umask would narrow this mode. A test in a thread cannot change the umask.
     await replaceFile(join(directory, 'shared'), '.tmp-shared', 'one', 0o666);
     expect(modeOf('shared')).toBe(0o666);
-    rmSync(directory, { recursive: true });
   });
 
   it('leaves nothing behind when it cannot be written', async () => {
-    const directory = mkdtempSync(join(tmpdir(), 'nodekeeper-state-'));
+    const directory = folderForTest();
     mkdirSync(join(directory, 'state/taken'), { recursive: true });
     await expect(stateFile(join(directory, 'state'), '.tmp-state').write('one')).rejects.toThrow();
     expect(readdirSync(directory)).toEqual(['state']);
-    rmSync(directory, { recursive: true });
   });
 });
 

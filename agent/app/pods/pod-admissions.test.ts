@@ -1,13 +1,20 @@
 import { expect, it } from 'vitest';
 import type { KubePod } from '../../../shared/kinds/types.ts';
-import { answered, refused, scriptedApi, silentLog, timedOut, virtualTime } from '../../../test/support/agent-api.ts';
+import {
+  answered,
+  refused,
+  scriptedApi,
+  silentLog,
+  silentMeter,
+  timedOut,
+  virtualTime,
+} from '../../../test/support/agent-api.ts';
 import { memoryRuntime } from '../../../test/support/memory-runtime.ts';
 import type { KubeAnswer } from '../../ports/kube-api.ts';
-import { type Admission, refused as refusal } from '../../rules/pod-admission.ts';
+import { ADMITTED, type Admission, refused as refusal } from '../../rules/pod-admission.ts';
 import { PodAdmissions } from './pod-admissions.ts';
 import { newPodEntry, type PodEntry } from './pod-entry.ts';
 
-const ADMITTED: Admission = { kind: 'admitted' };
 const node = (pods: string): KubeAnswer =>
   answered(200, { kind: 'Node', metadata: { name: 'n1' }, status: { allocatable: { pods, cpu: '4' } } });
 const podOf = (name: string, more: object = {}): KubePod => ({
@@ -55,7 +62,7 @@ function world({ pods, answer = node('10'), gate = () => ADMITTED, topology = ()
       time,
       fraction: () => 0,
       log,
-      meter: { count: (name, labels) => counts.push(`${name} ${labels?.['reason']}`), gauge() {}, observe() {} },
+      meter: { ...silentMeter, count: (name, labels) => counts.push(`${name} ${labels?.['reason']}`) },
       operatingSystem: 'linux',
       hostIp: () => undefined,
       recordEvent: ({ metadata }, { type, reason, message }) =>

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { silentMeter } from '../../../test/support/agent-api.ts';
 import { memoryRuntime } from '../../../test/support/memory-runtime.ts';
 import { SteppedTime, settle } from '../../../test/support/stepped-time.ts';
 import type { ContainerState, RunningContainer, RunningPod } from '../../ports/pod-runtime.ts';
@@ -28,8 +29,7 @@ function world() {
     },
   };
   const view = new RuntimeView(runtime, {
-    count() {},
-    observe() {},
+    ...silentMeter,
     gauge: (name, value, labels) => gauges.push([name, ...Object.values(labels ?? {}), value].join(' ')),
   });
   return { view, reads, gauges };

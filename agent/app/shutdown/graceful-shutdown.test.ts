@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { silentLog } from '../../../test/support/agent-api.ts';
+import { silentLog, silentMeter } from '../../../test/support/agent-api.ts';
 import { SteppedTime, settle } from '../../../test/support/stepped-time.ts';
 import { LOGIND_SHUTDOWN } from '../../rules/shutdown-start.ts';
 import { GracefulShutdown, type ShutdownDependencies } from './graceful-shutdown.ts';
@@ -26,7 +26,7 @@ async function shuttingDown(over: Partial<ShutdownDependencies> = {}) {
     buckets: [{ priority: 0, shutdownGracePeriodSeconds: 30 }],
     time,
     log: silentLog,
-    meter: { count() {}, gauge() {}, observe() {} },
+    meter: silentMeter,
     shutdownSignal: {
       rules: LOGIND_SHUTDOWN,
       delayMaxMs: async () => 30_000,

@@ -12,6 +12,7 @@ import { LOGIND_SHUTDOWN, logindDropIn } from '../../../agent/rules/shutdown-sta
 import type { PodStatus } from '../../../agent/rules/shutdown-status.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
 import type { Log } from '../../../shared/observability/log.ts';
+import { silentMeter } from '../../support/agent-api.ts';
 import { SteppedTime, settle } from '../../support/stepped-time.ts';
 import { MemoryService } from '../../support/windows-service.ts';
 
@@ -65,7 +66,7 @@ class Machine {
       buckets,
       time: this.time,
       log: keep,
-      meter: { count() {}, gauge: (name, value) => this.gauges.set(name, value), observe() {} },
+      meter: { ...silentMeter, gauge: (name, value) => this.gauges.set(name, value) },
       shutdownSignal: this.signal(),
       activePods: () => this.pods,
       killPod: async (each, graceSeconds, change: (status: PodStatus) => PodStatus) => {
