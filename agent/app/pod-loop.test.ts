@@ -647,6 +647,8 @@ describe('after a power cut', () => {
   const COMPLETED = { kind: 'terminated', exitCode: 0, reason: 'Completed', startedAtMs: 0, finishedAtMs: 1 } as const;
   let saved: readonly KubePod[];
   let kept: RememberedInputs;
+  /** Until it resolves, nothing is written. */
+  let disk: Promise<void>;
   const isDown = (): void => {
     instead = () => timedOut;
   };
@@ -655,7 +657,8 @@ describe('after a power cut', () => {
   };
   const memoryOf = (remembered: readonly KubePod[]): PodLoopDependencies['memory'] => ({
     remembered,
-    save(pods) {
+    async save(pods) {
+      await disk;
       saved = pods;
       kept = inputs.inUse(pods);
     },
@@ -663,6 +666,7 @@ describe('after a power cut', () => {
 
   beforeEach(() => {
     saved = [];
+    disk = Promise.resolve();
     loop = newLoop({ memory: memoryOf([]) });
   });
 
@@ -772,6 +776,36 @@ describe('after a power cut', () => {
     isDown();
     await powerCut();
     expect(runtime.asked).toEqual(['start web']);
+  });
+
+  it('what the API knows of a pod is on disk before', async () => {
+    const gate = Promise.withResolvers<void>();
+    const phase = async () => (await stored('job'))?.status?.['phase'];
+    await running();
+    await bind('job', { restartPolicy: 'Never' });
+    disk = gate.promise;
+    await changed();
+    expect(runtime.asked).toEqual(['start job']);
+    expect([await phase(), saved]).toEqual(['Pending', []]);
+    gate.resolve();
+    await rest();
+    expect([await phase(), saved]).toMatchObject(['Running', [{ metadata: { name: 'job' } }]]);
+
+    disk = new Promise(() => undefined);
+    runtime.setState('job', 'main', COMPLETED);
+    await rest();
+    expect([await phase(), saved]).toMatchObject(['Running', [{ metadata: { name: 'job' } }]]);
+  });
+
+  it('a disk that does not answer hides for 3 s what a pod does', async () => {
+    disk = new Promise(() => undefined);
+    await running();
+    await bind('web');
+    await changed();
+    await pass(2_999);
+    expect(await stored('web')).toMatchObject({ status: { phase: 'Pending' } });
+    await pass(1);
+    expect(await stored('web')).toMatchObject({ status: { phase: 'Running' } });
   });
 
   it('pods that terminated before this agent do not start again', async () => {

@@ -93,7 +93,7 @@ class ListingPodLoop implements PodLoop {
       isStopping: () => this.#isStopping(),
       requestList: () => this.podsChanged(),
       onRetry: () => this.#wake.abort(),
-      onStep: () => this.#remember(),
+      remember: () => this.#remember(),
     });
     dependencies.probes.onResult((podUid) => {
       const entry = this.#entries.get(podUid);
@@ -150,7 +150,7 @@ class ListingPodLoop implements PodLoop {
       // A pod that waits for its admission is left alone, unless it has to stop.
       if (!entry.present || entry.admission !== 'waiting' || isDeleted(entry)) this.#workers.request(entry);
     }
-    this.#remember();
+    void this.#remember();
     return isDecided;
   }
 
@@ -194,10 +194,10 @@ class ListingPodLoop implements PodLoop {
   }
 
   /** Keeps which pods run, for a start without the API. Before a list or such a start, nothing is known. */
-  #remember(): void {
+  async #remember(): Promise<void> {
     if (!this.#hasListed && !this.#hasStartedRemembered) return;
     const wanted = [...this.#entries.values()].filter(isWantedAgain);
-    this.#dependencies.memory?.save(wanted.map(({ pod }) => pod));
+    await this.#dependencies.memory?.save(wanted.map(({ pod }) => pod));
   }
 
   /** The usable mirror pods. The others are removed: of a static pod that changed, or deleted by a user. */

@@ -217,7 +217,7 @@ function createLoops(
       remembered: remembered?.pods ?? [],
       save(pods) {
         const machine = defined({ hostIp: hostIp(), allocatable: allocatable() });
-        void memory.save({ pods, ...podInputs.inUse(pods), ...machine });
+        return memory.save({ pods, ...podInputs.inUse(pods), ...machine });
       },
     },
     nodeUid: () => statusLoop.node()?.metadata.uid,

@@ -201,7 +201,7 @@ failSwapOn: false
       { volumes: [{ name: 'settings', configMap: { name: 'settings' } }] },
     );
     const remembered = join(directory, 'root/remembered/pods.json');
-    await eventually('pods on the disk', async () => readFileSync(remembered, 'utf8').includes('"site"'));
+    expect(readFileSync(remembered, 'utf8')).toContain('"site"');
     // No Secret is on the disk in clear.
     expect(readFileSync(remembered, 'utf8')).not.toContain(Buffer.from('secret').toString('base64'));
 

@@ -27,8 +27,8 @@ export interface PodLoopDependencies {
     | {
         /** The pods that ran before this agent started. */
         readonly remembered: readonly KubePod[];
-        /** These run now. */
-        readonly save: (pods: readonly KubePod[]) => void;
+        /** These run now. Resolves when they are on disk, or cannot be written. Never rejects. */
+        readonly save: (pods: readonly KubePod[]) => Promise<void>;
       }
     | undefined;
   /** Undefined before the registration. */

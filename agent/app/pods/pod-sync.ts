@@ -20,6 +20,7 @@ import { finalPodDeletion, isPodMissing, podStatusReport } from '../../rules/pod
 import { hasEnded, type ProbedReadiness, podStatusOf } from '../../rules/pod-status.ts';
 import type { PodStatus } from '../../rules/shutdown-status.ts';
 import { mirrorCreation } from '../../rules/static-pod.ts';
+import { waitAtMost } from '../bounded-wait.ts';
 import { dueContainerEvents } from './container-events.ts';
 import type { PodLoopDependencies } from './dependencies.ts';
 import { hasFinished, isDeleted, isTerminal, type PodEntry, type PodKill } from './pod-entry.ts';
@@ -27,6 +28,8 @@ import { containersOf, isRunning, RuntimeView } from './runtime-view.ts';
 
 /** A status report must not delay the shutdown of the machine by more than this. Milliseconds. */
 const LAST_REPORT_TIMEOUT_MS = 3_000;
+/** A disk that does not answer must not hide what the pods do. Milliseconds. */
+const REMEMBER_TIMEOUT_MS = 3_000;
 /** Grace period of a running pod with an unknown spec. Seconds. */
 const ORPHAN_GRACE_SECONDS = 1;
 
@@ -53,6 +56,8 @@ export interface PodSyncDependencies extends PodLoopDependencies {
   readonly isStopping: () => boolean;
   /** Requests a new list of the pods of this node. */
   readonly requestList: () => void;
+  /** Keeps which pods run. Resolves when it is on disk, or cannot be written. Never rejects. */
+  readonly remember: () => Promise<void>;
 }
 
 export class PodSync {
@@ -75,7 +80,7 @@ export class PodSync {
     if (!entry.present) return this.#remove(entry);
     if (entry.kill !== undefined) return this.#finishKill(entry, entry.kill);
     if (isDeleted(entry)) return this.#confirmDeletion(entry);
-    if (entry.status !== undefined) await this.#reportStatus(entry);
+    if (entry.status !== undefined) await this.#reportRemembered(entry);
   }
 
   async #keepRunning(entry: PodEntry): Promise<void> {
@@ -93,7 +98,7 @@ export class PodSync {
     entry.status = this.#statusOf(entry, running, entry.pod);
     // Sidecars outlive the main containers. The next step stops them, before the status reports the last phase.
     if (isTerminal(entry.status) && isRunning(running)) entry.syncAgain = true;
-    else await this.#reportStatus(entry);
+    else await this.#reportRemembered(entry);
   }
 
   /** Sets up the volumes. @throws PodSyncError while they cannot be set up and the pod does not run */
@@ -213,6 +218,12 @@ export class PodSync {
     entry.mirror = mirror;
     delete entry.reported;
     return mirror;
+  }
+
+  /** What the API knows is on disk: after a power cut, a ready pod has its Secrets, and a completed one stays ended. */
+  async #reportRemembered(entry: PodEntry): Promise<void> {
+    await waitAtMost(this.#dependencies.time, REMEMBER_TIMEOUT_MS, this.#dependencies.remember());
+    await this.#reportStatus(entry);
   }
 
   async #reportStatus(entry: PodEntry, timeoutMs?: number): Promise<void> {

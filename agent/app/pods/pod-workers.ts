@@ -14,8 +14,6 @@ const FAILURES_MAX = 10;
 export interface PodWorkersDependencies extends PodSyncDependencies {
   /** Called when `retryAtMs` of a pod was set. */
   readonly onRetry: () => void;
-  /** Called after each step of a pod, also a failed one. */
-  readonly onStep: () => void;
 }
 
 export class PodWorkers {
@@ -54,7 +52,8 @@ export class PodWorkers {
       } catch (cause) {
         this.#retryLater(entry, cause);
       }
-      this.#dependencies.onStep();
+      // A pod may have been removed.
+      void this.#dependencies.remember();
     } while (entry.syncAgain && !this.#dependencies.isStopping());
   }
 
