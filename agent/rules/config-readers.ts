@@ -8,7 +8,7 @@ import { isJsonObject } from '../../shared/kubernetes/json.ts';
 import { parseQuantity } from '../../shared/kubernetes/quantity.ts';
 import type { PriorityGrace, RelayConfig, ThresholdValue } from '../config.ts';
 import { parseGoBoolean } from './go-boolean.ts';
-import { parseGoDuration } from './go-duration.ts';
+import { parseGoDuration } from '../../shared/kubernetes/go-duration.ts';
 
 /** `path` leads from the field to the wrong value inside it. */
 export interface ReadFault {

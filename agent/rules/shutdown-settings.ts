@@ -4,7 +4,7 @@
  */
 import type { PriorityGrace } from '../config.ts';
 import { SYSTEM_CRITICAL_PRIORITY } from './critical-pod.ts';
-import { formatGoDuration } from './go-duration.ts';
+import { formatGoDuration } from '../../shared/kubernetes/go-duration.ts';
 
 export interface ShutdownSettings {
   readonly shutdownGracePeriodMs: number;

@@ -2,7 +2,7 @@
  * How the agent ensures that the system delays a shutdown long enough, and how it reports one.
  * Source: start in pkg/kubelet/nodeshutdown/nodeshutdown_manager_linux.go and _windows.go, systemd/inhibit_linux.go.
  */
-import { formatGoDuration } from './go-duration.ts';
+import { formatGoDuration } from '../../shared/kubernetes/go-duration.ts';
 
 export type DelayDecision =
   | { readonly kind: 'enough' }

@@ -27,7 +27,7 @@ import {
 } from '../../ports/pod-runtime.ts';
 import type { ProbeClient } from '../../ports/probe-client.ts';
 import type { AgentTime } from '../../ports/time.ts';
-import { formatGoDuration } from '../../rules/go-duration.ts';
+import { formatGoDuration } from '../../../shared/kubernetes/go-duration.ts';
 import type { NodeEvent } from '../../rules/node-event.ts';
 import { restartPolicyOf } from '../../rules/pod-status.ts';
 import { nextBackOff, type RestartPolicy, restarts } from '../../rules/restart-back-off.ts';

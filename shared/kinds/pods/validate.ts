@@ -41,6 +41,7 @@ import type {
   ResourceRequirements,
   Toleration,
 } from '../types.ts';
+import { OFFLINE_STOP_AFTER, parseOfflineStop } from './offline-stop.ts';
 import { qosClassOf } from './qos-class.ts';
 import { validateEnv, validateEnvFrom } from './validate-environment.ts';
 import { validateOs } from './validate-os.ts';
@@ -507,14 +508,28 @@ export function validatePodAnnotations(
   if (cost !== undefined && !isInt32(cost)) {
     causes.push(invalidValue(`${field}[${DELETION_COST}]`, cost, 'must be a 32bit integer'));
   }
+  const offlineStop = annotations[OFFLINE_STOP_AFTER];
+  if (offlineStop !== undefined && parseOfflineStop(offlineStop) === undefined) {
+    const why = 'must be a duration from 10m to 720h, such as 2h';
+    causes.push(invalidValue(`${field}[${OFFLINE_STOP_AFTER}]`, offlineStop, why));
+  }
   return causes;
+}
+
+/** A machine without a link stops the pod by the value that it knows: the cluster must not count by another one. */
+function validateOfflineStopUpdate(next: KubePod, old: KubePod): Cause[] {
+  const [before, after] = [old, next].map(({ metadata }) => metadata.annotations?.[OFFLINE_STOP_AFTER]);
+  return immutable(`metadata.annotations[${OFFLINE_STOP_AFTER}]`, after, before);
 }
 
 const isInt32 = (text: string): boolean =>
   /^-?(0|[1-9]\d{0,9})$/.test(text) && Number(text) <= INT32_MAX && Number(text) >= -INT32_MAX - 1;
 
 export function validatePod(pod: KubePod, old: KubePod | undefined, subresource: string): Cause[] {
-  const metadata = validateObjectMetadata(pod, old, { namespaced: true, name: subdomainName });
+  const metadata = [
+    ...validateObjectMetadata(pod, old, { namespaced: true, name: subdomainName }),
+    ...(old === undefined ? [] : validateOfflineStopUpdate(pod, old)),
+  ];
   if (subresource === 'status') return [...metadata, ...validateStatus(pod, old)];
   const spec = pod.spec ?? {};
   return [
