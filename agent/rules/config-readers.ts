@@ -4,11 +4,11 @@
  */
 
 import type { Taint, TaintEffect } from '../../shared/kinds/types.ts';
+import { parseGoDuration } from '../../shared/kubernetes/go-duration.ts';
 import { isJsonObject } from '../../shared/kubernetes/json.ts';
 import { parseQuantity } from '../../shared/kubernetes/quantity.ts';
 import type { PriorityGrace, RelayConfig, ThresholdValue } from '../config.ts';
 import { parseGoBoolean } from './go-boolean.ts';
-import { parseGoDuration } from '../../shared/kubernetes/go-duration.ts';
 
 /** `path` leads from the field to the wrong value inside it. */
 export interface ReadFault {

@@ -2,9 +2,10 @@
  * Settings of the graceful shutdown, and the periods by priority that follow from them.
  * Source: validation.go (pkg/kubelet/apis/config/validation), migrateConfig in pkg/kubelet/nodeshutdown.
  */
+
+import { formatGoDuration } from '../../shared/kubernetes/go-duration.ts';
 import type { PriorityGrace } from '../config.ts';
 import { SYSTEM_CRITICAL_PRIORITY } from './critical-pod.ts';
-import { formatGoDuration } from '../../shared/kubernetes/go-duration.ts';
 
 export interface ShutdownSettings {
   readonly shutdownGracePeriodMs: number;

@@ -14,6 +14,7 @@
 import { type Backoff, backoffMs } from '../../../shared/backoff.ts';
 import { defined } from '../../../shared/defined.ts';
 import type { KubePod } from '../../../shared/kinds/types.ts';
+import { formatGoDuration } from '../../../shared/kubernetes/go-duration.ts';
 import type { Log } from '../../../shared/observability/log.ts';
 import {
   type CommandResult,
@@ -27,7 +28,6 @@ import {
 } from '../../ports/pod-runtime.ts';
 import type { ProbeClient } from '../../ports/probe-client.ts';
 import type { AgentTime } from '../../ports/time.ts';
-import { formatGoDuration } from '../../../shared/kubernetes/go-duration.ts';
 import type { NodeEvent } from '../../rules/node-event.ts';
 import { restartPolicyOf } from '../../rules/pod-status.ts';
 import { nextBackOff, type RestartPolicy, restarts } from '../../rules/restart-back-off.ts';

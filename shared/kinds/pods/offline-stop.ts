@@ -6,8 +6,8 @@
  *     + g    the pod has stopped: its termination grace period is over
  *     + m    the margin is over: the cluster removes the pod, and its controller creates another one
  *
- * Both sides count from the same heartbeat. The machine counts from before it sent it, the cluster from when it received
- * it, so the machine is never later than the cluster, by however much their clocks differ.
+ * Both sides count from the same heartbeat: the machine from before it sent it, the cluster from when it received it.
+ * So the machine is never later than the cluster, and the times that their clocks show do not matter.
  */
 import { parseGoDuration } from '../../kubernetes/go-duration.ts';
 import type { KubePod } from '../types.ts';
@@ -37,8 +37,8 @@ export function offlineStopSeconds({ metadata }: Pick<KubePod, 'metadata'>): num
 }
 
 /**
- * When the pod no longer runs on a machine whose last sign of life the cluster received then. Epoch milliseconds;
- * undefined: it may run for ever.
+ * When the pod no longer runs on its machine, by the last sign of life that the cluster received from it. Epoch
+ * milliseconds; undefined: it may run for ever.
  */
 export function offlineStoppedAtMs(pod: Pick<KubePod, 'metadata' | 'spec'>, lastSpokeAtMs: number): number | undefined {
   const seconds = offlineStopSeconds(pod);
