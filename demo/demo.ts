@@ -2,13 +2,17 @@
  * What `--demo` adds to a cluster: simulated machines, a simulated EC2 with instances for some of them, and the
  * console.
  */
+import { sendToApi } from '../cli/api-request.ts';
+import { createToken } from '../cli/bootstrap-token.ts';
 import { openConsole } from '../cli/console.ts';
+import { apiAccess } from '../cli/kubeconfig.ts';
 import type { Console } from '../console/server/serve-console.ts';
 import { systemClock } from '../shared/clock.ts';
 import { defined } from '../shared/defined.ts';
 import type { Cloud } from '../shared/fleet/instances/cloud.ts';
 import type { Policy } from '../shared/fleet/policy.ts';
-import { type Control, ControlError } from '../shared/host/control-socket.ts';
+import { authorityHash } from '../shared/host/authority-hash.ts';
+import { ControlError } from '../shared/host/control-socket.ts';
 import { memoryCloud } from './ec2/cloud.ts';
 import type { InstanceStateChange } from './ec2/cloud-world.ts';
 import { CLOUD_SOCKET, serveCloudControl } from './ec2/control.ts';
@@ -17,6 +21,7 @@ import { KeptWorld } from './ec2/kept-world.ts';
 import { createInstances } from './ec2/machines.ts';
 import { FLEET_SOCKET, serveFleetControl, startFleet } from './fleet/index.ts';
 import { nameMachines } from './fleet/names.ts';
+import { type Machines, serveMachines } from './machines/control.ts';
 import type { DemoOptions } from './options.ts';
 
 /** The running cluster. */
@@ -90,11 +95,13 @@ export async function startDemo(cluster: DemoCluster, cloud: DemoCloud, options:
   );
   const page =
     options.console && cluster.kubeconfigPath !== undefined ? await startConsole(cluster.kubeconfigPath) : undefined;
+  const machines = await orWithout('machine', startMachines(cluster));
   if (options.nodes === 0) {
     return {
       console: page,
       async stop() {
         await page?.stop();
+        await machines?.stop();
         await cloudControl?.close();
       },
     };
@@ -118,6 +125,7 @@ export async function startDemo(cluster: DemoCluster, cloud: DemoCloud, options:
     console: page,
     async stop() {
       await page?.stop();
+      await machines?.stop();
       await cloudControl?.close();
       await control?.close();
       await fleet.stop();
@@ -125,8 +133,26 @@ export async function startDemo(cluster: DemoCluster, cloud: DemoCloud, options:
   };
 }
 
+/** Real machines, which join with a bootstrap token. undefined: the users of the cluster are not ours. */
+async function startMachines({
+  url,
+  caPem,
+  kubeconfigPath,
+  dataDirectory,
+}: DemoCluster): Promise<Machines | undefined> {
+  if (kubeconfigPath === undefined) return undefined;
+  return serveMachines({
+    dataDirectory,
+    cluster: { url, authorityHash: caPem === undefined ? undefined : authorityHash(caPem) },
+    createToken(nodes) {
+      const access = apiAccess({ kubeconfig: kubeconfigPath }, {});
+      return createToken({ nodes, hours: '1' }, systemClock.nowMs(), (call) => sendToApi(access, call));
+    },
+  });
+}
+
 /** The machines run without their commands. undefined: no command reaches them. */
-async function orWithout(command: string, serving: Promise<Control>): Promise<Control | undefined> {
+async function orWithout<Serving>(command: string, serving: Promise<Serving>): Promise<Serving | undefined> {
   try {
     return await serving;
   } catch (error) {

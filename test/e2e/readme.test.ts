@@ -50,6 +50,15 @@ const PRINTS: Readonly<Record<string, RegExp>> = {
   'kubectl run hello --image=none --restart=Never --overrides=\'{"spec":{"nodeName":"my-machine"}}\' --command -- date':
     /pod\/hello created/,
   'kubectl logs hello': /\d\d:\d\d:\d\d/,
+  'npm run machine -- join site-1': /site-1 joins/,
+  [`kubectl run clock --image=none --overrides='{"spec":{"nodeName":"site-1"}}' --command -- sh -c "date >> $PWD/.nodekeeper/starts; sleep infinity"`]:
+    /pod\/clock created/,
+  'kubectl wait --for=condition=Ready pod/clock --timeout=60s': /condition met/,
+  'npm run machine -- link cut site-1': /site-1 link cut/,
+  'npm run machine -- power-cycle site-1': /site-1 starts again/,
+  'cat .nodekeeper/starts': /^(.+\n){2}$/,
+  'npm run machine -- link restore site-1': /site-1 link restored/,
+  'kubectl get pod clock': /clock +1\/1 +Running +1 /,
   'npm run simulate -- --policy policy.example.yaml scenarios/one-zone-dark.yaml': /one-zone-dark: holds/,
 };
 /** These run until they are interrupted. */
@@ -64,7 +73,7 @@ const NOT_PLAYED = ['npm ci && npm test'];
 it('names no command that is not played, and has the length of one page', () => {
   expect(commands.filter((each) => ![...Object.keys(PRINTS), ...LONG, ...NOT_PLAYED].includes(each))).toEqual([]);
   expect([...Object.keys(PRINTS), ...LONG].filter((each) => !commands.includes(each))).toEqual([]);
-  expect(README.split('\n').length).toBeLessThanOrEqual(151);
+  expect(README.split('\n').length).toBeLessThanOrEqual(166);
 });
 
 describe.skipIf(kubectlOf(32) === undefined)('the first session', { timeout: 180_000 }, () => {
@@ -180,6 +189,12 @@ describe.skipIf(kubectlOf(32) === undefined)('the first session', { timeout: 180
     await prints(commands.find((each) => each.startsWith('kubectl run hello'))!);
     await prints('kubectl logs hello');
     await interrupt(join);
+  });
+
+  it('cuts a link and the power: a pod starts again without the cluster, and does not when the link returns', async () => {
+    const story = commands.slice(commands.indexOf('npm run machine -- join site-1'));
+    for (const command of story.slice(0, story.indexOf('kubectl get pod clock') + 1)) await prints(command);
+    expect(readFileSync(join(tree, '.nodekeeper/starts'), 'utf8')).toMatch(PRINTS['cat .nodekeeper/starts']!);
   });
 
   it('tries a policy on virtual time', async () => {

@@ -79,6 +79,8 @@ export class ExecPod {
   /** By container: failed attempts in a row to find out what it starts with. */
   readonly #configFaults = new Map<string, number>();
   #isReadingInputs = false;
+  /** This agent has asked for it. Before that, a container may have been tried without its inputs. */
+  #isWanted = false;
 
   constructor(record: PodRecord, dependencies: ExecPodDependencies) {
     this.#dependencies = dependencies;
@@ -110,6 +112,24 @@ export class ExecPod {
       initContainers: record.containers.filter(({ kind }) => kind !== 'main').map(viewOf),
       containers: record.containers.filter(({ kind }) => kind === 'main').map(viewOf),
     };
+  }
+
+  /** Runs the pod, also a stopped one. Its inputs were read just before: a container that waits for them starts. */
+  start(): void {
+    const { record } = this.#processes;
+    if (!this.#isWanted) {
+      for (const container of record.containers) {
+        if (container.state.kind !== 'waiting' || container.state.reason !== CONFIG_ERROR) continue;
+        container.state = { kind: 'waiting', reason: CREATING };
+        delete container.restart;
+      }
+    }
+    this.#isWanted = true;
+    if (this.isStopped()) {
+      record.stopped = false;
+      this.#processes.changed();
+    }
+    this.advance();
   }
 
   /** Starts the containers that are due. */
@@ -254,13 +274,6 @@ export class ExecPod {
 
   isStopped(): boolean {
     return this.#processes.record.stopped && !this.#stop.isUnderWay() && this.#processes.running().length === 0;
-  }
-
-  /** Starts a stopped pod again. */
-  revive(): void {
-    this.#processes.record.stopped = false;
-    this.#processes.changed();
-    this.advance();
   }
 
   /** @throws Error when processes still exist after SIGKILL */

@@ -111,10 +111,7 @@ export function recordedRuntime(options: RecordedRuntimeOptions): RecordedRuntim
     },
     async start(pod) {
       const uid = checkedUid(pod);
-      const known = recorded.get(uid);
-      if (known === undefined) recorded.add(uid, pod).advance();
-      else if (known.isStopped()) known.revive();
-      else known.advance();
+      (recorded.get(uid) ?? recorded.add(uid, pod)).start();
     },
     async stop(podUid, graceSeconds) {
       await recorded.get(podUid)?.stop(graceSeconds);

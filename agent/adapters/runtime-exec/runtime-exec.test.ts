@@ -10,6 +10,7 @@ import { silentLog } from '../../../test/support/agent-api.ts';
 import { realTime } from '../../../test/support/real-time.ts';
 import { SteppedTime } from '../../../test/support/stepped-time.ts';
 import { until } from '../../../test/support/until.ts';
+import type { ContainerInputSource } from '../../ports/container-inputs.ts';
 import type { LogQuery, PodRuntime } from '../../ports/pod-runtime.ts';
 import type { AgentTime } from '../../ports/time.ts';
 import { identify, isAlive, readBootId } from './process-table.ts';
@@ -351,6 +352,31 @@ describe('an agent that starts again', () => {
       exitCode: 137,
       reason: 'ContainerStatusUnknown',
     });
+  });
+
+  it('starts a container that terminated meanwhile as soon as its inputs are there', async () => {
+    const volumes = [{ name: 'settings', configMap: { name: 'settings' } }];
+    const mounted = { volumeMounts: [{ name: 'settings', mountPath: '/settings' }] };
+    const pod = shellPod([OBEDIENT], { restartPolicy: 'Always', volumes }, mounted);
+    const inputs: ContainerInputSource = {
+      inputsOf: () => ({ kind: 'ready', variables: {}, mounts: [] }),
+      // No network.
+      readMissing: () => new Promise(() => undefined),
+    };
+    const first = open();
+    first.useInputs?.(inputs);
+    await first.start(pod);
+    await written(pod, 'ready');
+    const pid = pidOf(pod);
+    await first.close();
+    process.kill(-pid, 'SIGKILL');
+    await until(() => !existsSync(`/proc/${pid}`), soon);
+    const second = open(releasedTime().time);
+    expect(await stateWithin(second, pod, 'waiting')).toMatchObject({ reason: 'CreateContainerConfigError' });
+    second.useInputs?.(inputs);
+    await second.start(pod);
+    expect(await stateWithin(second, pod, 'running')).toMatchObject({ kind: 'running' });
+    await second.stop(uidOf(pod), 0);
   });
 
   it('never adopts, or kills, a process that has the recorded id and started at another time', async () => {

@@ -1,0 +1,132 @@
+/** A machine of the demonstration that is real: an agent on this machine, behind a link that can be cut. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, mkdirSync, openSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { linuxProcesses } from '../../agent/adapters/runtime-exec/process-table.ts';
+import { type Link, startLink } from './link.ts';
+
+const AGENT = fileURLToPath(new URL('../../agent/bin/nodekeeper-agent.ts', import.meta.url));
+/** After SIGTERM, before SIGKILL. Milliseconds. */
+const STOP_MS = 5_000;
+
+export interface MachineOptions {
+  readonly name: string;
+  /** Of its state and its log. */
+  readonly directory: string;
+  readonly cluster: { readonly url: string; readonly authorityHash: string | undefined };
+  /** Absent: it has joined before. */
+  readonly bootstrapToken?: string;
+}
+
+export interface ListedMachine {
+  readonly name: string;
+  readonly link: 'up' | 'cut';
+  /** Its agent runs, or why not. */
+  readonly agent: string;
+  readonly directory: string;
+}
+
+export class Machine {
+  readonly #options: MachineOptions;
+  readonly #link: Link;
+  #agent: ChildProcess | undefined;
+
+  private constructor(options: MachineOptions, link: Link) {
+    this.#options = options;
+    this.#link = link;
+  }
+
+  /** @throws Error when the directory cannot be written, or no port can be opened */
+  static async start(options: MachineOptions): Promise<Machine> {
+    const { hostname, port } = new URL(options.cluster.url);
+    const machine = new Machine(options, await startLink({ host: hostname, port: Number(port) }));
+    machine.#powerOn();
+    return machine;
+  }
+
+  cutLink(): void {
+    this.#link.cut();
+  }
+
+  restoreLink(): void {
+    this.#link.restore();
+  }
+
+  /** Ends the agent and its pods at once, and starts the agent again. */
+  async powerCycle(): Promise<void> {
+    await this.#powerOff();
+    this.#powerOn();
+  }
+
+  listed(): ListedMachine {
+    const { name, directory } = this.#options;
+    const { exitCode = null, signalCode = null } = this.#agent ?? {};
+    const isRunning = exitCode === null && signalCode === null;
+    const agent = isRunning ? 'running' : `stopped (${signalCode ?? exitCode})`;
+    return { name, link: this.#link.isCut ? 'cut' : 'up', agent, directory };
+  }
+
+  /** Nothing of it runs any more. */
+  async stop(): Promise<void> {
+    const agent = this.#agent;
+    if (agent !== undefined && isAlive(agent)) {
+      agent.kill('SIGTERM');
+      const over = new AbortController();
+      const limit = wait(STOP_MS, undefined, { signal: over.signal }).catch(() => undefined);
+      await Promise.race([exitOf(agent), limit]);
+      over.abort();
+    }
+    await this.#powerOff();
+    await this.#link.close();
+  }
+
+  #powerOn(): void {
+    const { name, directory, cluster, bootstrapToken } = this.#options;
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    const log = openSync(join(directory, 'agent.log'), 'a', 0o600);
+    try {
+      this.#agent = spawn(
+        process.execPath,
+        [
+          AGENT,
+          ...['--endpoint', `https://127.0.0.1:${this.#link.port}`, '--hostname-override', name],
+          ...['--runtime', 'exec', '--root-dir', join(directory, 'state'), '--fail-swap-on=false'],
+          ...['--healthz-port', '0'],
+          ...(cluster.authorityHash === undefined ? [] : ['--ca-hash', cluster.authorityHash]),
+          ...(bootstrapToken === undefined ? [] : ['--bootstrap-token', bootstrapToken]),
+        ],
+        { stdio: ['ignore', log, log] },
+      );
+    } finally {
+      closeSync(log);
+    }
+  }
+
+  async #powerOff(): Promise<void> {
+    const agent = this.#agent;
+    if (agent !== undefined && isAlive(agent)) {
+      const exit = exitOf(agent);
+      agent.kill('SIGKILL');
+      await exit;
+    }
+    const pods = new Set(podsIn(join(this.#options.directory, 'state', 'pods')));
+    for (const { pid, mark } of linuxProcesses.marked()) {
+      if (pods.has(mark.split('/', 1)[0] ?? '')) linuxProcesses.signal(pid, 'SIGKILL');
+    }
+  }
+}
+
+const isAlive = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode === null && signalCode === null;
+
+const exitOf = (child: ChildProcess): Promise<unknown> => new Promise((resolve) => child.once('exit', resolve));
+
+function podsIn(directory: string): readonly string[] {
+  try {
+    return readdirSync(directory);
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw cause;
+  }
+}
