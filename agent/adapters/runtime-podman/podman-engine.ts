@@ -11,6 +11,7 @@ import { lstatSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'no
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { defined } from '../../../shared/defined.ts';
+import { pullPolicyOf } from '../../../shared/kinds/pods/spec-defaults.ts';
 import type { Container } from '../../../shared/kinds/types.ts';
 import { numberOf, recordOf, textOf } from '../../../shared/kubernetes/normal-form.ts';
 import { parseTimeMs } from '../../../shared/kubernetes/time.ts';
@@ -284,10 +285,11 @@ export class PodmanEngine implements ContainerEngine {
   }
 
   /** Source: upstream pkg/kubelet/images/image_manager.go (EnsureImageExists). @throws CreationFault */
-  async #image({ image = '', imagePullPolicy }: Container, stop: AbortSignal) {
+  async #image(container: Container, stop: AbortSignal) {
+    const { image = '' } = container;
     const fault = imageNameFault(image);
     if (fault !== undefined) throw new CreationFault('InvalidImageName', fault);
-    const policy = imagePullPolicy ?? (/:(?!latest$)[^/]+$|@/.test(image) ? 'IfNotPresent' : 'Always');
+    const policy = pullPolicyOf(container);
     const present = policy === 'Always' ? undefined : await podmanImage(this.#podman, image);
     if (present !== undefined) return present;
     if (policy === 'Never') {

@@ -3,12 +3,13 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, w
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { KubePod } from '../../../shared/kinds/types.ts';
+import type { Container, KubePod } from '../../../shared/kinds/types.ts';
 import { silentLog } from '../../../test/support/agent-api.ts';
 import { realTime } from '../../../test/support/real-time.ts';
 import { until } from '../../../test/support/until.ts';
 import type { ContainerState, PodRuntime } from '../../ports/pod-runtime.ts';
 import type { CgroupNode } from '../../rules/cgroup-values.ts';
+import { podStatusOf } from '../../rules/pod-status.ts';
 import { podmanRuntime } from './runtime-podman.ts';
 
 const LIMITS: CgroupNode = {
@@ -172,6 +173,45 @@ describe('podman', () => {
     },
   );
 
+  /** `POD` with other fields of its container. */
+  const podWith = (fields: Container): KubePod => ({
+    ...POD,
+    spec: { ...POD.spec, containers: [{ ...POD.spec?.containers?.[0], ...fields }] },
+  });
+
+  it.each([
+    ['with the pull policy IfNotPresent', { image: 'registry.example/web:latest', imagePullPolicy: 'IfNotPresent' }],
+    ['with the pull policy Never', { imagePullPolicy: 'Never' }],
+    ['without a pull policy, and with a tag', {}],
+    ['without a pull policy, and with a digest', { image: `registry.example/web@sha256:${'a'.repeat(64)}` }],
+  ])('does not pull an image that is here, for a container %s', async (_which, fields) => {
+    await open('[ "$1" != pull ] || { echo "no route to host" >&2; exit 125; }').start(podWith(fields));
+    await running();
+    expect(calls('pull')).toEqual([]);
+    // podman would pull by itself otherwise.
+    expect(calls('create')[0]).toContain(' --pull never ');
+  });
+
+  it.each([
+    ['with the pull policy Always', { imagePullPolicy: 'Always' }],
+    ['without a pull policy, and with the tag latest', { image: 'registry.example/web:latest' }],
+    ['without a pull policy and a tag', { image: 'registry.example:5000/web' }],
+  ])('waits for the registry although the image is here, for a container %s', async (_which, fields) => {
+    const pod = podWith(fields);
+    await open('[ "$1" != pull ] || { echo "no route to host" >&2; exit 125; }').start(pod);
+    expect(await fault()).toEqual({
+      kind: 'waiting',
+      reason: 'ErrImagePull',
+      message: expect.stringMatching(/podman pull --quiet: no route to host$/),
+    });
+    const [found] = (await runtime?.pods()) ?? [];
+    const status = podStatusOf({ pod, running: found, before: {}, nowMs: 0, hostIp: undefined });
+    expect(status.containerStatuses).toMatchObject([
+      { state: { waiting: { reason: 'ErrImagePull', message: expect.stringMatching(/no route to host$/) } } },
+    ]);
+    expect([calls('pull').length > 0, calls('create')]).toEqual([true, []]);
+  });
+
   it.each([
     ['Never', 'ErrImageNeverPull', 'Container image "registry.example/web:1" is not present with pull policy of Never'],
     ['IfNotPresent', 'ErrImagePull', expect.stringMatching(/podman pull --quiet: no route to host$/)],
@@ -180,8 +220,7 @@ describe('podman', () => {
       image) echo 'Error: registry.example/web:1: image not known' >&2; exit 125 ;;
       pull) echo 'no route to host' >&2; exit 125 ;;
     esac`);
-    const containers = POD.spec?.containers?.map((each) => ({ ...each, imagePullPolicy }));
-    await opened.start({ ...POD, spec: { ...POD.spec, containers } } as KubePod);
+    await opened.start(podWith({ imagePullPolicy }));
     expect(await fault()).toEqual({ kind: 'waiting', reason, message });
     expect(calls('create')).toEqual([]);
   });

@@ -32,6 +32,10 @@ function isLatestImage(image: string): boolean {
   return colon < 0 || afterHost.slice(colon + 1) === 'latest';
 }
 
+/** When the image of a container is pulled. Source: SetDefaults_Container in upstream pkg/apis/core/v1/defaults.go. */
+export const pullPolicyOf = ({ image, imagePullPolicy }: Container): string =>
+  imagePullPolicy || (isLatestImage(image ?? '') ? 'Always' : 'IfNotPresent');
+
 function withFieldVersion<T extends { fieldRef?: ObjectFieldSelector }>(holder: T): T {
   const { fieldRef } = holder;
   return fieldRef === undefined ? holder : { ...holder, fieldRef: { apiVersion: 'v1', ...fieldRef } };
@@ -104,7 +108,7 @@ function defaultContainer(given: Container, hostNetwork: boolean): Container {
   return withoutEmpty(
     {
       ...container,
-      imagePullPolicy: given.imagePullPolicy || (isLatestImage(given.image ?? '') ? 'Always' : 'IfNotPresent'),
+      imagePullPolicy: pullPolicyOf(given),
       resources: defaultResources(given.resources),
       terminationMessagePath: given.terminationMessagePath || '/dev/termination-log',
       terminationMessagePolicy: given.terminationMessagePolicy || 'File',
