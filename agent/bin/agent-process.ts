@@ -37,6 +37,7 @@ import type { Credentials } from '../ports/credentials.ts';
 import type { HealthCheck } from '../ports/health-check.ts';
 import type { KubeApi } from '../ports/kube-api.ts';
 import { MOVED_FILE, movedText } from '../rules/moved.ts';
+import { REMEMBERED_DIRECTORY } from '../rules/remembered-state.ts';
 import { SHUTDOWN_STATE_FILE } from '../rules/shutdown-state.ts';
 import { openPlatform } from './open-platform.ts';
 import { promiseSilence, type SleepCommand } from './sleep.ts';
@@ -304,7 +305,7 @@ export class AgentProcess {
 
   async #podMemory(): Promise<PodMemory | undefined> {
     const { rememberPods, runtime, rootDirectory, nodeName, clusterId } = this.#config;
-    const generations = stateGenerations(join(rootDirectory, 'remembered'));
+    const generations = stateGenerations(join(rootDirectory, REMEMBERED_DIRECTORY));
     if (rememberPods === 'none' || runtime === 'none') {
       await generations.remove().catch((error: unknown) => {
         this.#log.warn('the remembered pods of an earlier configuration cannot be removed', { error });

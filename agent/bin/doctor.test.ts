@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { freePort } from '../../shared/host/loopback.ts';
 import { startTlsServer, type TlsServer } from '../../test/support/tls-server.ts';
 import { loadConfig } from '../adapters/config/load-config.ts';
+import { serveHealthz } from '../adapters/healthz/healthz-server.ts';
 import { readRelayCertificate } from '../adapters/relay/certificate-files.ts';
 import { serveRelay } from '../adapters/relay/relay-server.ts';
 import { doctor } from './doctor.ts';
@@ -15,12 +16,17 @@ import { relayInit } from './relay-init.ts';
 let directory: string;
 let server: TlsServer;
 let asked: string[];
+/** Message of the Ready condition of the Node. */
+let ready: string;
 beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), 'nodekeeper-doctor-'));
   asked = [];
+  ready = 'kubelet is posting ready status';
   server = await startTlsServer((request, response) => {
     asked.push(`${request.url} ${request.headers.authorization ?? 'no token'}`);
-    const body = request.url === '/version' ? { gitVersion: 'v1.34.0' } : { kind: 'Node', metadata: { name: 'n1' } };
+    const status = { conditions: [{ type: 'Ready', message: ready }] };
+    const node = { kind: 'Node', metadata: { name: 'n1' }, status };
+    const body = request.url === '/version' ? { gitVersion: 'v1.34.0' } : node;
     response.end(JSON.stringify(body));
   });
 });
@@ -213,6 +219,21 @@ describe('with a relay', () => {
     configure(`${site}\nheartbeatEndpoint: ${server.url}`);
     expect((await run()).lineOf('relay ')).toMatch(/^failed .*is no relay: it answered 200/);
   });
+});
+
+it('finds what the machine would start without a network, and the complaint of the running agent', async () => {
+  const complaint = 'the pods of this machine cannot be remembered: ENOSPC';
+  ready = `kubelet is posting ready status. WARNING: ${complaint}`;
+  const agent = await serveHealthz({ port: 0, checks: [], metrics: () => '' });
+  const settings = `${CA()}\ntoken: secret\nruntime: exec`;
+  configure(settings);
+  mkdirSync(join(directory, 'state'));
+  const { code, lineOf } = await run('--healthz-port', String(agent.port));
+  expect([code, lineOf('remembered')]).toEqual([1, expect.stringContaining(complaint)]);
+  expect(lineOf('offline-images')).toBe('');
+  // Without an agent, the condition is an old one.
+  await agent.close();
+  expect((await run('--healthz-port', String(agent.port))).lineOf('remembered')).toMatch(/^ok .*no pods yet/);
 });
 
 it('reports the faults of a configuration, each with its line', async () => {

@@ -4,7 +4,7 @@
  * Checks this machine, changes nothing, and prints one line per check. Exit code 1 if a check failed.
  */
 import { hostSystem } from '../adapters/config/host-system.ts';
-import type { LoadedConfig } from '../adapters/config/load-config.ts';
+import { type LoadedConfig, withConfigFile } from '../adapters/config/load-config.ts';
 import {
   readAgent,
   readCgroups,
@@ -15,6 +15,7 @@ import {
   readShutdown,
   readToken,
 } from '../adapters/doctor/measure.ts';
+import { readOffline } from '../adapters/doctor/measure-offline.ts';
 import { readOwnRelay, readUsedRelay } from '../adapters/doctor/measure-relay.ts';
 import { LinuxMachine } from '../adapters/linux-machine/linux-machine.ts';
 import { updateFiles } from '../adapters/updates/update-files.ts';
@@ -27,10 +28,9 @@ import { lastShutdown, preshutdownFindings } from '../rules/doctor-windows.ts';
 import type { Finding } from '../rules/finding.ts';
 import { swapStartFault } from '../rules/swap-detection.ts';
 
-const CONFIG_FILE = hostSystem.configFile;
 export const DOCTOR_USAGE = `Usage: nodekeeper-agent doctor [--json] [--windows-shutdown] [--config FILE] [--FLAG VALUE …]
 
-  --config FILE   the agent's configuration (${CONFIG_FILE})
+  --config FILE   the agent's configuration (${hostSystem.configFile})
   --json          as JSON
   --windows-shutdown   only what concerns a shutdown of this machine with Windows, and how the last one went
 `;
@@ -54,8 +54,7 @@ export async function doctor(args: readonly string[], io: DoctorIo): Promise<num
     return 1;
   }
   const rest = args.filter((each) => each !== '--json' && each !== SHUTDOWN_ONLY);
-  const hasConfig = rest.some((each) => each === '--config' || each.startsWith('--config='));
-  const loaded = io.loadConfig(hasConfig ? rest : ['--config', CONFIG_FILE, ...rest]);
+  const loaded = io.loadConfig(withConfigFile(rest));
   if (loaded.kind === 'help') {
     io.print(DOCTOR_USAGE);
     return 0;
@@ -134,7 +133,7 @@ async function examine(
   const { machine } = local;
   // Before the others: it listens on the port for a moment.
   const ownRelay = await readOwnRelay(config, machine);
-  const [endpoint, token, shutdown, disk, runtime, agent, updates, swaps, usedRelay] = await Promise.all([
+  const [endpoint, token, shutdown, disk, runtime, agent, updates, swaps, usedRelay, offline] = await Promise.all([
     readEndpoint(config, environment),
     readToken(config, key, environment),
     local.shutdown(),
@@ -144,6 +143,7 @@ async function examine(
     readUpdates(environment['NODEKEEPER_AGENTS']),
     local.swaps(),
     readUsedRelay(config),
+    readOffline(config),
   ]);
   const readings: Readings = {
     agentVersion,
@@ -159,6 +159,8 @@ async function examine(
     updates,
     usedRelay,
     ownRelay,
+    offline,
+    readyMessage: agent.kind === 'absent' ? undefined : token?.readyMessage,
     swapFault: swapStartFault(config.failSwapOn, swaps),
   };
   return findingsOf(config, readings, nowMs());

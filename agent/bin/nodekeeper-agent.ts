@@ -12,6 +12,7 @@ import type { AgentConfig } from '../config.ts';
 import { describeConfigFault } from '../rules/config-settings.ts';
 import { AGENT_VERSION, AgentProcess, RELEASE } from './agent-process.ts';
 import { doctor } from './doctor.ts';
+import { images } from './images.ts';
 import { plan } from './plan.ts';
 import { relayInit } from './relay-init.ts';
 import { SLEEP_USAGE, sleepCommand } from './sleep.ts';
@@ -48,6 +49,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
       agentVersion: RELEASE,
       nowMs: Date.now,
     }),
+  images: (args) => images(args, { print, printError, loadConfig }),
   install: (args) => installer('install', args),
   uninstall: (args) => installer('uninstall', args),
   /** Exit code 1: the cluster refused the promise, or could not be reached. */

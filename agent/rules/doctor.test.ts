@@ -33,6 +33,13 @@ const healthy: Readings = {
   usedRelay: undefined,
   ownRelay: undefined,
   swapFault: undefined,
+  offline: {
+    remembered: { kind: 'read', pods: [{ metadata: { name: 'web' } }], refusals: [], isAnyUsable: true },
+    staticPods: [],
+    staticFaults: [],
+    images: { kind: 'read', here: new Set() },
+  },
+  readyMessage: undefined,
 };
 
 const problems = (over: Partial<Readings>, settings: Partial<DoctorConfig> = {}) =>
@@ -53,6 +60,7 @@ describe('the doctor', () => {
       'ok shutdown: logind waits 40 s for pods',
       'ok disk: /var/lib/nodekeeper: 20.0 GiB free (50 %)',
       'ok swap: fits the configuration',
+      'ok remembered: 1 pods start without the API',
       'ok updates: off: no updatePublicKey',
       'ok agent: runs and is healthy',
     ]);

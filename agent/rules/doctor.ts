@@ -1,5 +1,6 @@
 /** `nodekeeper-agent doctor`: what each measurement of the machine means, and what to do. */
 import type { AgentConfig } from '../config.ts';
+import { type OfflineReadings, offlineFindings } from './doctor-offline.ts';
 import { type RelayReadings, relayFindings } from './doctor-relay.ts';
 import { type PreshutdownReading, preshutdownFindings } from './doctor-windows.ts';
 import { type Finding, failed, isCertificateFault, ok, warning } from './finding.ts';
@@ -25,7 +26,14 @@ export type KeyReading =
   | { readonly kind: 'unusable'; readonly message: string };
 
 /** The read of the own Node with the credentials of the machine; undefined if it has none yet. */
-export type TokenReading = { readonly status: number; readonly message: string } | undefined;
+export type TokenReading =
+  | {
+      readonly status: number;
+      readonly message: string;
+      /** Of the Ready condition; absent without a Node. */
+      readonly readyMessage?: string;
+    }
+  | undefined;
 
 export type ShutdownReading =
   | { readonly kind: 'logind'; readonly delayMaxMs: number }
@@ -65,7 +73,7 @@ export interface UpdatesReading {
   readonly failed: { readonly version: string; readonly message: string } | undefined;
 }
 
-export interface Readings extends RelayReadings {
+export interface Readings extends RelayReadings, OfflineReadings {
   readonly agentVersion: string;
   readonly nodeVersion: string;
   readonly endpoint: EndpointReading;
@@ -114,6 +122,7 @@ export function findingsOf(config: DoctorConfig, readings: Readings, nowMs: numb
     ...shutdown(config, readings.shutdown),
     disk(config, readings.disk),
     swap(readings.swapFault),
+    ...offlineFindings(config, readings),
     updates(config, readings.updates),
     agent(readings.agent, commandsOf(readings)),
   ];

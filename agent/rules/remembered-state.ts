@@ -5,10 +5,15 @@
 import { defined } from '../../shared/defined.ts';
 import type { KubePod, ResourceList } from '../../shared/kinds/types.ts';
 import { recordOf, recordsOf } from '../../shared/kubernetes/normal-form.ts';
+import type { GenerationRead } from '../ports/state-generations.ts';
 import type { ConfigObject, ObjectKind } from './pod-objects.ts';
 
 /** Another layout is not read: the machine then waits for the API, as without a state. */
 const LAYOUT = 1;
+/** Of the state, in the root directory of the agent. */
+export const REMEMBERED_DIRECTORY = 'remembered';
+/** Start of the complaint when the newest state is not on disk. */
+export const NOT_REMEMBERED = 'the pods of this machine cannot be remembered';
 
 export interface RememberedObject {
   readonly namespace: string;
@@ -50,6 +55,29 @@ export type ParsedState =
   | { readonly kind: 'usable'; readonly state: RememberedPods; readonly sealed: string | undefined }
   | { readonly kind: 'refused'; readonly why: string };
 
+type UsableState = Extract<ParsedState, { kind: 'usable' }>;
+
+export interface States {
+  /** The newest one that can be used; undefined: none. */
+  readonly newest: UsableState | undefined;
+  /** Why newer ones cannot be used. */
+  readonly refusals: readonly string[];
+  /** Any of them has Secrets. */
+  readonly hasSecrets: boolean;
+}
+
+/** @param reads newest first */
+export function statesOf(reads: readonly GenerationRead[], owner: Owner): States {
+  const states = reads.map((each) => (each.kind === 'failed' ? refused(each.why) : parseState(each.text, owner)));
+  const newest = states.find((each) => each.kind === 'usable');
+  const newer = newest === undefined ? states : states.slice(0, states.indexOf(newest));
+  return {
+    newest,
+    refusals: newer.flatMap((each) => (each.kind === 'refused' ? [each.why] : [])),
+    hasSecrets: states.some((each) => each.kind === 'usable' && each.sealed !== undefined),
+  };
+}
+
 /** The parts of a pod that decide what runs. */
 export function rememberedPod({ status: _, metadata, ...pod }: KubePod): KubePod {
   const { resourceVersion: __, managedFields: ___, generation: ____, ...kept } = metadata;
@@ -80,7 +108,7 @@ export function parseSecrets(text: string): RememberedSecrets {
   };
 }
 
-const refused = (why: string): ParsedState => ({ kind: 'refused', why });
+const refused = (why: string): Extract<ParsedState, { kind: 'refused' }> => ({ kind: 'refused', why });
 
 function parsed(text: string): unknown {
   try {

@@ -38,6 +38,7 @@ export const USAGE = `Usage: nodekeeper-agent [--config FILE] [--FLAG VALUE …]
        nodekeeper-agent relay init --directory DIR --name NAME[,NAME…]
        nodekeeper-agent plan shutdown|limits|swap|topology --config FILE --pods FILE [--json]
        nodekeeper-agent doctor [--json] [--windows-shutdown] [--config FILE]
+       nodekeeper-agent images [--json] [--config FILE]
        nodekeeper-agent --version
 
   --config FILE   KubeletConfiguration (kubelet.config.k8s.io/v1beta1) and AgentConfiguration
@@ -47,6 +48,12 @@ Flags win over the file: ${Object.keys(FLAGS)
   .map((name) => `--${name}`)
   .join(', ')}
 `;
+
+/** The command line of a command that people type: the agent's configuration file is the default. */
+export function withConfigFile(args: readonly string[]): readonly string[] {
+  const hasConfig = args.some((each) => each === '--config' || each.startsWith('--config='));
+  return hasConfig ? args : ['--config', hostSystem.configFile, ...args];
+}
 
 /** @param args the command line without the program */
 export function loadConfig(args: readonly string[], sources: ConfigSources = SYSTEM): LoadedConfig {

@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import { get } from 'node:http';
 import { defined } from '../../../shared/defined.ts';
 import { isJsonObject } from '../../../shared/kubernetes/json.ts';
+import { recordOf, recordsOf } from '../../../shared/kubernetes/normal-form.ts';
 import type { AgentConfig } from '../../config.ts';
 import type {
   AgentReading,
@@ -79,10 +80,17 @@ export async function readToken(
   });
   try {
     const answer = await api.send({ method: 'GET', path: nodePath(config.nodeName) });
-    return { status: answer.kind === 'answered' ? answer.status : 0, message: describeAnswer(answer) };
+    const { status, body } = answer.kind === 'answered' ? answer : { status: 0, body: undefined };
+    return { status, message: describeAnswer(answer), ...defined({ readyMessage: readyMessageOf(body) }) };
   } finally {
     api.close();
   }
+}
+
+function readyMessageOf(node: unknown): string | undefined {
+  const conditions = recordsOf(recordOf(recordOf(node)['status'])['conditions']);
+  const ready = conditions.find(({ type }) => type === 'Ready');
+  return ready === undefined ? undefined : String(ready['message']);
 }
 
 export async function readShutdown(busAddress: string | undefined): Promise<ShutdownReading> {

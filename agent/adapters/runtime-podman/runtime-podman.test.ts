@@ -179,7 +179,7 @@ describe('podman', () => {
     spec: { ...POD.spec, containers: [{ ...POD.spec?.containers?.[0], ...fields }] },
   });
 
-  it.each([
+  it.each<[string, Container]>([
     ['with the pull policy IfNotPresent', { image: 'registry.example/web:latest', imagePullPolicy: 'IfNotPresent' }],
     ['with the pull policy Never', { imagePullPolicy: 'Never' }],
     ['without a pull policy, and with a tag', {}],
@@ -192,7 +192,7 @@ describe('podman', () => {
     expect(calls('create')[0]).toContain(' --pull never ');
   });
 
-  it.each([
+  it.each<[string, Container]>([
     ['with the pull policy Always', { imagePullPolicy: 'Always' }],
     ['without a pull policy, and with the tag latest', { image: 'registry.example/web:latest' }],
     ['without a pull policy and a tag', { image: 'registry.example:5000/web' }],

@@ -9,12 +9,13 @@ import type { Log } from '../../../shared/observability/log.ts';
 import type { Sealer } from '../../ports/sealer.ts';
 import type { StateGenerations } from '../../ports/state-generations.ts';
 import {
+  NOT_REMEMBERED,
   type Owner,
   parseSecrets,
-  parseState,
   type RememberedPods,
   type RememberedSecrets,
   rememberedPod,
+  statesOf,
   stateText,
 } from '../../rules/remembered-state.ts';
 import { describeError } from '../describe-error.ts';
@@ -51,20 +52,14 @@ export class PodMemory {
   /** The newest state that can be used. Undefined: none, as on a new machine. */
   async read(): Promise<Remembered | undefined> {
     const { generations, owner, sealer, log } = this.#dependencies;
-    const states = (await generations.read()).map((each) =>
-      each.kind === 'failed' ? each : parseState(each.text, owner),
-    );
-    const found = states.find((each) => each.kind === 'usable');
-    for (const each of states.slice(0, found === undefined ? undefined : states.indexOf(found))) {
-      if (each.kind !== 'usable') log.warn('what this machine ran before cannot be used', { why: each.why });
-    }
-    if (found === undefined) return undefined;
-    const remembered = { ...found.state, ...(await this.#opened(found.sealed)) };
+    const { newest, refusals, hasSecrets } = statesOf(await generations.read(), owner);
+    for (const why of refusals) log.warn('what this machine ran before cannot be used', { why });
+    if (newest === undefined) return undefined;
+    const remembered = { ...newest.state, ...(await this.#opened(newest.sealed)) };
     this.#newest = remembered;
     this.#written = contentOf(remembered);
     // The configuration says so since the last start: also not in the state before.
-    const hasUnwanted =
-      sealer === undefined && states.some((each) => each.kind === 'usable' && each.sealed !== undefined);
+    const hasUnwanted = sealer === undefined && hasSecrets;
     for (let writes = 0; hasUnwanted && writes < GENERATIONS; writes += 1) await this.reseal();
     return remembered;
   }
@@ -136,8 +131,8 @@ export class PodMemory {
       this.#complaint = undefined;
     } catch (cause) {
       const why = describeError(cause);
-      if (this.#complaint === undefined) log.warn('the pods of this machine cannot be remembered', { why });
-      this.#complaint = `the pods of this machine cannot be remembered: ${why}`;
+      if (this.#complaint === undefined) log.warn(NOT_REMEMBERED, { why });
+      this.#complaint = `${NOT_REMEMBERED}: ${why}`;
     }
   }
 }

@@ -33,7 +33,7 @@ function isLatestImage(image: string): boolean {
 }
 
 /** When the image of a container is pulled. Source: SetDefaults_Container in upstream pkg/apis/core/v1/defaults.go. */
-export const pullPolicyOf = ({ image, imagePullPolicy }: Container): string =>
+export const pullPolicyOf = ({ image, imagePullPolicy }: Container): NonNullable<Container['imagePullPolicy']> =>
   imagePullPolicy || (isLatestImage(image ?? '') ? 'Always' : 'IfNotPresent');
 
 function withFieldVersion<T extends { fieldRef?: ObjectFieldSelector }>(holder: T): T {
