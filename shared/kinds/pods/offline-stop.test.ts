@@ -31,4 +31,12 @@ describe('the time after which a machine without a link stops a pod', () => {
     expect(offlineStoppedAtMs(pod('1000s', 30), 5_000)).toBe(5_000 + (1_000 + 30 + 60 + 1) * 1_000);
     expect(offlineStoppedAtMs(pod('1000s'), 0)).toBe((1_000 + 60 + 1) * 1_000);
   });
+
+  it('is followed by the grace period of the deletion, if that is longer', () => {
+    const { metadata, spec } = pod('1000s', 30);
+    const deleted = (deletionGracePeriodSeconds: number) =>
+      offlineStoppedAtMs({ metadata: { ...metadata, deletionGracePeriodSeconds }, spec }, 0);
+    expect(deleted(90)).toBe((1_000 + 90 + 60 + 1) * 1_000);
+    expect(deleted(1)).toBe((1_000 + 30 + 60 + 1) * 1_000);
+  });
 });

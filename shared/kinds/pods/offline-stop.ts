@@ -43,7 +43,11 @@ export function offlineStopSeconds({ metadata }: Pick<KubePod, 'metadata'>): num
 export function offlineStoppedAtMs(pod: Pick<KubePod, 'metadata' | 'spec'>, lastSpokeAtMs: number): number | undefined {
   const seconds = offlineStopSeconds(pod);
   if (seconds === undefined) return undefined;
-  const graceSeconds = pod.spec?.terminationGracePeriodSeconds ?? 0;
+  // A deletion that the machine knows may have a longer grace period.
+  const graceSeconds = Math.max(
+    pod.spec?.terminationGracePeriodSeconds ?? 0,
+    pod.metadata.deletionGracePeriodSeconds ?? 0,
+  );
   const marginSeconds = MARGIN_SECONDS + CLOCK_RATE_ERROR * seconds;
   return lastSpokeAtMs + Math.ceil((seconds + graceSeconds + marginSeconds) * 1_000);
 }

@@ -495,7 +495,7 @@ const DELETION_COST = 'controller.kubernetes.io/pod-deletion-cost';
 /** Annotations of a pod or a template that have a form. */
 export function validatePodAnnotations(
   annotations: Readonly<Record<string, string>> = {},
-  { nodeName = '' }: PodSpec,
+  { nodeName = '', terminationGracePeriodSeconds }: PodSpec,
   field: string,
 ): Cause[] {
   const causes: Cause[] = [];
@@ -511,6 +511,10 @@ export function validatePodAnnotations(
   const offlineStop = annotations[OFFLINE_STOP_AFTER];
   if (offlineStop !== undefined && parseOfflineStop(offlineStop) === undefined) {
     const why = 'must be a duration from 10m to 720h, such as 2h';
+    causes.push(invalidValue(`${field}[${OFFLINE_STOP_AFTER}]`, offlineStop, why));
+  }
+  if (offlineStop !== undefined && terminationGracePeriodSeconds === 0) {
+    const why = 'needs a terminationGracePeriodSeconds above 0: without one, a deletion does not wait for the machine';
     causes.push(invalidValue(`${field}[${OFFLINE_STOP_AFTER}]`, offlineStop, why));
   }
   return causes;
