@@ -5,7 +5,7 @@ import type { OwnedPod } from '../../functions/workloads/pods/owned-pod.rule.ts'
 export const ownedPod = (more: Partial<OwnedPod> = {}): OwnedPod => ({
   ...{ namespace: 'default', name: 'p', uid: 'u', resourceVersion: '1', labels: {}, nodeName: 'n1' },
   ...{ phase: 'Running', ready: true, readyChangedAtMs: 1_000, createdAtMs: 1_000, isDeleting: false },
-  ...{ deletionCost: 0, restartsMax: 0, ...more },
+  ...{ isSingle: false, deletionCost: 0, restartsMax: 0, ...more },
 });
 
 /** Fields of the pod that is deleted first, and of the one that is deleted later. */

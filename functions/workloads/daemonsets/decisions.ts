@@ -129,6 +129,7 @@ const asPod = (pod: RecordedPod, target: string): DaemonPod => ({
   uid: '',
   resourceVersion: '',
   labels: {},
+  isSingle: false,
   deletionCost: 0,
   restartsMax: 0,
 });

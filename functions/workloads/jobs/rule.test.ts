@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { OFFLINE_STOP_AFTER } from '../../../shared/kinds/pods/offline-stop.ts';
 import type { JobSpec, JobStatus, KubePod, PodPhase } from '../../../shared/kinds/types.ts';
 import { NO_FAILURES } from './backoff.rule.ts';
 import { verdictOf } from './failure-policy.rule.ts';
@@ -46,6 +47,36 @@ describe('the pods of an Indexed Job', () => {
     const spec = { parallelism: 3, completions: 3, completionMode: 'Indexed' };
     const pods = [pod('a', 'Succeeded', 0), pod('b', 'Succeeded', 0), pod('c', 'Succeeded', 7)];
     expect(decide(spec, pods, { completedIndexes: '1', succeeded: 1 }).succeeded).toBe(2);
+  });
+});
+
+describe('a terminating pod that must not run twice', () => {
+  const terminating = (name: string, graceSeconds: number, index?: number): KubePod => {
+    const running = pod(name, 'Running', index);
+    return {
+      ...running,
+      metadata: {
+        ...running.metadata,
+        annotations: { ...running.metadata.annotations, [OFFLINE_STOP_AFTER]: '2h' },
+        deletionTimestamp: '2026-01-01T00:00:00Z',
+        deletionGracePeriodSeconds: graceSeconds,
+      },
+    };
+  };
+
+  it('has not failed, and is not replaced, until its machine confirms the end or it is removed', () => {
+    const spec = { parallelism: 2, completions: 2 };
+    expect(decide(spec, [terminating('a', 30), pod('b', 'Running')])).toMatchObject({ create: 0, changes: [] });
+    expect(decide(spec, [terminating('a', 0), pod('b', 'Running')]).changes).toMatchObject([
+      { pod: { name: 'a' }, count: 'failed', remove: false },
+    ]);
+  });
+
+  it('keeps its index, beside one that is replaced', () => {
+    const other = terminating('b', 30, 1);
+    other.metadata.annotations = { [INDEX]: '1' };
+    const spec = { parallelism: 3, completions: 3, completionMode: 'Indexed' };
+    expect(decide(spec, [terminating('a', 30, 0), other]).createIndexes).toEqual([1, 2]);
   });
 });
 

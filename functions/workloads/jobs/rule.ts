@@ -131,7 +131,9 @@ interface Counts {
 
 const isIndexed = ({ spec }: KubeJob): boolean => spec?.completionMode === 'Indexed';
 
-const replacesTerminating = ({ spec }: KubeJob): boolean => spec?.podReplacementPolicy !== 'Failed';
+/** A pod that must not run twice is replaced when its machine confirmed the end, whatever the policy says. */
+const replacesTerminating = ({ spec }: KubeJob, { isSingle }: JobPod): boolean =>
+  spec?.podReplacementPolicy !== 'Failed' && !isSingle;
 
 const succeededIndexesOf = ({ spec, status }: KubeJob): ReadonlySet<number> =>
   parseIndexes(status?.completedIndexes, spec?.completions ?? 0);
@@ -139,11 +141,10 @@ const succeededIndexesOf = ({ spec, status }: KubeJob): ReadonlySet<number> =>
 /** Terminated pods that are not counted yet. */
 function countsOf(job: KubeJob, pods: readonly JobPod[]): Counts {
   const { spec = {}, status = {} } = job;
-  const replaces = replacesTerminating(job);
   const of = new Map<JobPod, Count>();
   let policyMessage: string | undefined;
   for (const pod of pods) {
-    const failed = hasFailed(pod, replaces);
+    const failed = hasFailed(pod, replacesTerminating(job, pod));
     const verdict = failed ? verdictOf(spec.podFailurePolicy, pod) : undefined;
     if (verdict?.kind === 'failsJob') policyMessage ??= verdict.message;
     if (!pod.isTracked) continue;
@@ -220,12 +221,11 @@ function managePods(
   const indexes = isIndexed(job) ? (completions ?? 0) : undefined;
   const remove = removedFirst(active, surplus, indexes).slice(0, BURST_PODS);
   if (remove.length > 0) return { remove, create: 0, createIndexes: [] };
-  const waiting = replacesTerminating(job) ? 0 : pods.filter(isTerminating).length;
-  const missing = Math.min(wanted - waiting - active.length, BURST_PODS);
+  const waiting = pods.filter((pod) => isTerminating(pod) && !replacesTerminating(job, pod));
+  const missing = Math.min(wanted - waiting.length - active.length, BURST_PODS);
   if (missing <= 0 || !of.mayCreate) return { remove: [], create: 0, createIndexes: [] };
   if (indexes === undefined) return { remove: [], create: missing, createIndexes: [] };
-  const occupied = replacesTerminating(job) ? active : [...active, ...pods.filter(isTerminating)];
-  const used = new Set([...counts.succeededIndexes, ...occupied.flatMap(({ index }) => index ?? [])]);
+  const used = new Set([...counts.succeededIndexes, ...[...active, ...waiting].flatMap(({ index }) => index ?? [])]);
   const createIndexes = lowestFree(used, missing, indexes);
   return { remove: [], create: createIndexes.length, createIndexes };
 }

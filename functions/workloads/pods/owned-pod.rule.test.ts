@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { OFFLINE_STOP_AFTER } from '../../../shared/kinds/pods/offline-stop.ts';
 import type { KubePod } from '../../../shared/kinds/types.ts';
 import { availableAfterMs, isActive, isAvailable, ownedPodOf } from './owned-pod.rule.ts';
 
@@ -19,6 +20,7 @@ describe('what the controllers read of a pod', () => {
       readyChangedAtMs: undefined,
       createdAtMs: undefined,
       isDeleting: false,
+      isSingle: false,
       deletionCost: 0,
       restartsMax: 0,
     });
@@ -28,7 +30,11 @@ describe('what the controllers read of a pod', () => {
     const pod: KubePod = {
       metadata: {
         ...{ name: 'p', namespace: 'a', uid: 'u', resourceVersion: '7', labels: { app: 'x' } },
-        ...{ annotations: { [COST]: '-3' }, creationTimestamp: '2026-01-01T00:00:00Z', deletionTimestamp: 'x' },
+        ...{
+          annotations: { [COST]: '-3', [OFFLINE_STOP_AFTER]: '2h' },
+          creationTimestamp: '2026-01-01T00:00:00Z',
+          deletionTimestamp: 'x',
+        },
       },
       spec: { nodeName: 'n1', containers: [] },
       status: {
@@ -43,7 +49,7 @@ describe('what the controllers read of a pod', () => {
     expect(ownedPodOf(pod)).toEqual({
       ...{ namespace: 'a', name: 'p', uid: 'u', resourceVersion: '7', labels: { app: 'x' }, nodeName: 'n1' },
       ...{ phase: 'Running', ready: true, readyChangedAtMs: NOW_MS + 1_000, createdAtMs: NOW_MS },
-      ...{ isDeleting: true, deletionCost: -3, restartsMax: 4 },
+      ...{ isDeleting: true, isSingle: true, deletionCost: -3, restartsMax: 4 },
     });
   });
 

@@ -3,6 +3,7 @@
  * (IsPodReady, IsPodAvailable).
  */
 
+import { OFFLINE_STOP_AFTER } from '../../../shared/kinds/pods/offline-stop.ts';
 import type { KubePod, PodPhase } from '../../../shared/kinds/types.ts';
 import { parseTimeMs } from '../../../shared/kubernetes/time.ts';
 
@@ -20,6 +21,8 @@ export interface OwnedPod {
   readonly readyChangedAtMs: number | undefined;
   readonly createdAtMs: number | undefined;
   readonly isDeleting: boolean;
+  /** It must not run twice (shared/kinds/pods/offline-stop.ts): nothing replaces it while it exists. */
+  readonly isSingle: boolean;
   /** Annotation controller.kubernetes.io/pod-deletion-cost; 0 without it, or when it is no number. */
   readonly deletionCost: number;
   /** The restarts of the container that restarted most. */
@@ -44,6 +47,7 @@ export function ownedPodOf(pod: KubePod): OwnedPod {
     readyChangedAtMs: parseTimeMs(ready?.lastTransitionTime),
     createdAtMs: parseTimeMs(metadata.creationTimestamp),
     isDeleting: metadata.deletionTimestamp !== undefined,
+    isSingle: metadata.annotations?.[OFFLINE_STOP_AFTER] !== undefined,
     deletionCost: deletionCostOf(metadata.annotations?.[DELETION_COST]),
     restartsMax: Math.max(0, ...(status?.containerStatuses ?? []).map(({ restartCount }) => restartCount ?? 0)),
   };
@@ -56,9 +60,15 @@ function deletionCostOf(text: string | undefined): number {
   return cost >= -INT32_MAX - 1 && cost <= INT32_MAX ? cost : 0;
 }
 
+const hasTerminated = ({ phase }: Pick<OwnedPod, 'phase'>): boolean => phase === 'Succeeded' || phase === 'Failed';
+
 /** A terminating pod is inactive at once: its replacement does not wait for the end of the object. */
-export const isActive = ({ phase, isDeleting }: Pick<OwnedPod, 'phase' | 'isDeleting'>): boolean =>
-  phase !== 'Succeeded' && phase !== 'Failed' && !isDeleting;
+export const isActive = (pod: Pick<OwnedPod, 'phase' | 'isDeleting'>): boolean =>
+  !hasTerminated(pod) && !pod.isDeleting;
+
+/** A terminating pod that is not replaced before its machine confirms the end, or it is removed. */
+export const isHeld = (pod: Pick<OwnedPod, 'phase' | 'isDeleting' | 'isSingle'>): boolean =>
+  pod.isSingle && pod.isDeleting && !hasTerminated(pod);
 
 /** Epoch milliseconds from which a Ready pod is available; undefined: it is not Ready, or its time is unknown. */
 export function availableAfterMs(pod: OwnedPod, minReadySeconds: number): number | undefined {

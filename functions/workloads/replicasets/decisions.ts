@@ -6,7 +6,7 @@ import type { DraftOf, ReplayRules } from '../../../shared/decisions/decision-re
 import { aboutWorkload, type RecordedWorkload } from '../../../shared/decisions/record-parts.ts';
 import type { OwnedPod } from '../pods/owned-pod.rule.ts';
 import { byLogShard, firstToDelete } from './deletion-order.rule.ts';
-import { BURST_PODS, type ReplicaSetDecision } from './rule.ts';
+import { BURST_PODS, missingPods, type ReplicaSetDecision } from './rule.ts';
 import type { SetKind } from './set-kinds.rule.ts';
 
 /** What the order of deletion reads of a pod. */
@@ -16,7 +16,12 @@ type RankedPod = Pick<
 >;
 
 interface ReplicaSetInputs {
-  readonly missingPods: { readonly replicas: number; readonly active: number };
+  readonly missingPods: {
+    readonly replicas: number;
+    readonly active: number;
+    /** Absent: none. */
+    readonly held?: number;
+  };
   readonly surplusPods: {
     readonly replicas: number;
     readonly pods: readonly RankedPod[];
@@ -37,22 +42,23 @@ interface RecordedSet extends RecordedWorkload {
   readonly spec?: { readonly replicas?: number };
 }
 
-/** One transaction of creations. `active`: pods before it. */
+/** One transaction of creations. `active`: pods before it. `held`: terminating pods that must not run twice. */
 export function podsCreatedDraft(
   kind: SetKind['kind'],
   replicaSet: RecordedSet,
-  { active, names }: { readonly active: number; readonly names: readonly string[] },
+  { active, held, names }: { readonly active: number; readonly held: number; readonly names: readonly string[] },
   nowMs: number,
 ): ReplicaSetDraft {
   const replicas = replicaSet.spec?.replicas ?? 1;
+  const waiting = held === 0 ? '' : `, ${held} terminate and must not run twice`;
   return {
     act: 'PodsCreated',
     about: aboutWorkload(kind, replicaSet),
     atMs: nowMs,
-    reason: `${replicas} pods are wanted and ${active} are active: created ${names.join(', ')}`,
+    reason: `${replicas} pods are wanted and ${active} are active${waiting}: created ${names.join(', ')}`,
     rule: 'missingPods',
-    inputs: { replicas, active },
-    outcome: { missing: replicas - active },
+    inputs: { replicas, active, ...(held === 0 ? {} : { held }) },
+    outcome: { missing: missingPods({ replicas, active, held }) },
   };
 }
 
@@ -119,10 +125,11 @@ const asPod = (pod: RankedPod): OwnedPod => ({
   resourceVersion: '',
   labels: {},
   isDeleting: false,
+  isSingle: false,
 });
 
 export const replicaSetReplay: ReplayRules<ReplicaSetInputs> = {
-  missingPods: ({ replicas, active }) => ({ missing: replicas - active }),
+  missingPods: ({ replicas, active, held = 0 }) => ({ missing: missingPods({ replicas, active, held }) }),
   surplusPods({ replicas, pods, relatedOn, before, count, logShards }, { about, atMs }) {
     const surplus = Math.min(pods.length - replicas, BURST_PODS);
     const relatedPods = relatedOn.map((nodeName) => ({ nodeName }) as OwnedPod);

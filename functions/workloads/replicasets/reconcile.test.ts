@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { replay } from '../../../cli/replay.ts';
 import { type DecisionRecord, sealed } from '../../../shared/decisions/decision-record.ts';
+import { OFFLINE_STOP_AFTER } from '../../../shared/kinds/pods/offline-stop.ts';
 import type { KubeResourceQuota } from '../../../shared/kinds/types.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
 import { addDue } from '../../../shared/ticks/workload-due-store.ts';
@@ -68,6 +69,34 @@ describe('a ReplicaSet', () => {
       expect(names(ours).includes(taken)).toBe(owner === 'the same');
     },
   );
+
+  it('gets no pod in place of a terminating one that must not run twice, which its decisions count', async () => {
+    const cluster = workloadCluster();
+    await cluster.createSet(2);
+    const annotations = { [OFFLINE_STOP_AFTER]: '2h' };
+    const scale = (replicas: number) =>
+      cluster.change('replicasets', 'web', (set) => {
+        const template = { ...(set.spec?.['template'] as object), metadata: { labels: { app: 'web' }, annotations } };
+        return { ...set, spec: { ...set.spec, replicas, template } };
+      });
+    await scale(2);
+    await cluster.settleRunning();
+    const [first] = await cluster.pods();
+    await cluster.markPod(first?.metadata.name ?? '');
+    await cluster.settle();
+    expect(await cluster.pods()).toHaveLength(1);
+    await scale(3);
+    await cluster.settleRunning();
+    expect(await cluster.pods()).toHaveLength(2);
+    const created = (await cluster.decisions()).filter(({ act }) => act === 'PodsCreated');
+    expect(created.map(({ reason }) => reason)).toContainEqual(
+      expect.stringMatching(/^3 pods are wanted and 1 are active, 1 terminate and must not run twice: created web-/),
+    );
+    for (const record of created) expect(replay(record)).toMatchObject({ same: true, checked: true });
+    await cluster.remove('pods', first?.metadata.name ?? '');
+    await cluster.settleRunning();
+    expect(await cluster.pods()).toHaveLength(3);
+  });
 
   it('creates the pods of one transaction in one shard of the change log, and all batches in several', async () => {
     const cluster = workloadCluster();

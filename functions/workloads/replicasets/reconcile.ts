@@ -16,7 +16,7 @@ import { readFence } from '../owner-claim-store.ts';
 import { candidatesOf, decideClaims } from '../pods/claims.rule.ts';
 import { podNameFor } from '../pods/generated-name.rule.ts';
 import { podMaker } from '../pods/new-pod.ts';
-import { isActive, type OwnedPod, ownedPodOf } from '../pods/owned-pod.rule.ts';
+import { isActive, isHeld, type OwnedPod, ownedPodOf } from '../pods/owned-pod.rule.ts';
 import { controllerReference, isNewWithout, type SyncReport, syncUnlessOvertaken } from '../pods/owner.ts';
 import {
   type Applied,
@@ -138,12 +138,13 @@ async function createMissing(
     template: replicaSet.spec?.template,
   };
   const make = await podMaker(dependencies, owner, nowMs);
-  const active = world.pods.map(ownedPodOf).filter(isActive).length;
+  const pods = world.pods.map(ownedPodOf);
+  const [active, held] = [pods.filter(isActive).length, pods.filter(isHeld).length];
   return createPods(dependencies, world, {
     count,
     nameOf: (_index, seed) => podNameFor(ref.name, { uid, ...seed }),
     make: (_index, name) => make(name, dependencies.random.uuid()),
-    draft: (names, before) => podsCreatedDraft(kind, replicaSet, { active: active + before, names }, nowMs),
+    draft: (names, before) => podsCreatedDraft(kind, replicaSet, { active: active + before, held, names }, nowMs),
   });
 }
 

@@ -47,6 +47,22 @@ describe('the number of pods of a ReplicaSet', () => {
     expect(decide(replicaSet(2), [pod('a', { phase: 'Failed' }), pod('b')])).toMatchObject({ create: 1, remove: [] });
   });
 
+  it('counts a terminating pod that must not run twice as there, and never removes it or shows it', () => {
+    const held = pod('held', { isDeleting: true, isSingle: true });
+    const pods = [pod('a'), pod('b'), held];
+    expect(decide(replicaSet(3), pods)).toMatchObject({ create: 0, remove: [] });
+    expect(decide(replicaSet(5), pods)).toMatchObject({ create: 2, remove: [] });
+    // What is held is no surplus.
+    expect(decide(replicaSet(2), pods)).toMatchObject({ create: 0, remove: [] });
+    expect(decide(replicaSet(3), [...pods, { ...held, name: 'other' }])).toMatchObject({ create: 0, remove: [] });
+    expect(removed(1, pods)).toHaveLength(1);
+    expect(removed(0, pods)).not.toContain('held');
+    expect(statusOf(replicaSet(3), pods)?.replicas).toBe(2);
+    const ended = (phase: 'Failed' | 'Succeeded') => decide(replicaSet(3), [pod('a'), pod('b'), { ...held, phase }]);
+    expect([ended('Failed').create, ended('Succeeded').create]).toEqual([1, 1]);
+    expect(decide(replicaSet(3), [pod('running', { isSingle: true })])).toMatchObject({ create: 2, remove: [] });
+  });
+
   it('WR-25 is not changed while the ReplicaSet is being deleted; its own pods count', () => {
     const deleting = replicaSet(3);
     deleting.metadata.deletionTimestamp = formatTime(NOW_MS);

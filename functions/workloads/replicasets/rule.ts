@@ -3,7 +3,7 @@
  * Source: pkg/controller/replicaset/{replica_set,replica_set_utils}.go.
  */
 import { defined } from '../../../shared/defined.ts';
-import { availableAfterMs, isActive, isAvailable, type OwnedPod } from '../pods/owned-pod.rule.ts';
+import { availableAfterMs, isActive, isAvailable, isHeld, type OwnedPod } from '../pods/owned-pod.rule.ts';
 import { failureConditions, isSameConditions } from '../pods/replica-failure.rule.ts';
 import type { SyncFailure } from '../pods/sync-failure.rule.ts';
 import type { KubeReplicaSet, WorkloadStatus } from '../workload-types.ts';
@@ -35,11 +35,17 @@ export function decideReplicas({ replicaSet, pods, relatedPods, nowMs }: Replica
   const again = defined({ lookAgainAtMs });
   if (metadata.deletionTimestamp !== undefined) return { create: 0, remove: [], ...again };
   const wanted = spec?.replicas ?? 1;
-  const missing = wanted - active.length;
-  if (missing >= 0) return { create: Math.min(missing, BURST_PODS), remove: [], ...again };
-  const surplus = Math.min(-missing, BURST_PODS);
+  if (active.length <= wanted) {
+    const missing = missingPods({ replicas: wanted, active: active.length, held: pods.filter(isHeld).length });
+    return { create: Math.min(missing, BURST_PODS), remove: [], ...again };
+  }
+  const surplus = Math.min(active.length - wanted, BURST_PODS);
   return { create: 0, remove: firstToDelete(active, surplus, { relatedPods, nowMs }), ...again };
 }
+
+/** Exported for the replay of decisions. `held`: terminating pods that must not run twice. */
+export const missingPods = (of: { readonly replicas: number; readonly active: number; readonly held: number }) =>
+  Math.max(0, of.replicas - of.active - of.held);
 
 function nextAvailableMs(active: readonly OwnedPod[], minReadySeconds: number, nowMs: number): number | undefined {
   const waiting = active.flatMap((pod) => {
