@@ -5,6 +5,7 @@ import { detachDraft, volumeKeptDraft } from '../functions/pod-gc/volumes/decisi
 import { type AttachedVolume, decideVolumeDetach, type VolumeNode } from '../functions/pod-gc/volumes/rule.ts';
 import { type DecisionDraft, type DecisionRecord, sealed } from '../shared/decisions/decision-record.ts';
 import { podEvictionDraft } from '../shared/fleet/evictions/decisions.ts';
+import type { NodeSigns } from '../shared/fleet/evictions/removal-time.rule.ts';
 import { decidePodEvictions } from '../shared/fleet/evictions/rule.ts';
 import type { CloudAnswer } from '../shared/fleet/instances/instance.ts';
 import { type CloudQuestion, decideCloud } from '../shared/fleet/instances/rule.ts';
@@ -30,6 +31,12 @@ function expectSame(draft: DecisionDraft): DecisionRecord {
   expect(replay(record)).toMatchObject({ same: true, checked: true, expected: record.outcome });
   return record;
 }
+
+/** A terminating pod that its machine stopped at 300 s + 700 s. */
+const stopping = (signs: Partial<NodeSigns>) => ({
+  pods: [aPod('p', [], { terminating: true, offlineStopMs: 700_000 })],
+  signs: { createdAtMs: 0, renewedAtMs: 300_000, ...signs },
+});
 
 describe('a recorded decision replays to the same outcome', () => {
   const question = (answer: CloudAnswer, more: Partial<CloudQuestion> = {}) => ({
@@ -156,6 +163,9 @@ describe('a recorded decision replays to the same outcome', () => {
     ['dropped with its node', { taints: undefined, pods: [] }, 'PodEvictionCancelled'],
     ['moved', { pods: [aPod('p', [tolerating(TAINT_UNREACHABLE, 2_000)])] }, 'PodEvictionMoved'],
     ['spared', { taints: [] }, 'PodEvictionCancelled'],
+    ['removed when its silent machine has stopped it', stopping({ ready: 'Unknown' }), 'PodRemoved'],
+    ['not removed after a later heartbeat', stopping({ ready: 'Unknown', renewedAtMs: 400_000 }), 'PodEvictionMoved'],
+    ['left to its machine, which is Ready again', stopping({ ready: 'True' }), 'PodEvictionCancelled'],
   ])('of a pod that is %s', (_what, more, act) => {
     const timer = { namespace: 'default', name: 'p', podUid: 'uid-p', atMs: NOW };
     const world = {

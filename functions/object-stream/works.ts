@@ -3,6 +3,7 @@
 import { registeredNode, removingNode } from '../../shared/events/event-text.ts';
 import { recordEvents, subjectOf } from '../../shared/events/record-event.ts';
 import { evictPods } from '../../shared/fleet/evictions/reconcile.ts';
+import { isSilentNode } from '../../shared/fleet/evictions/removal-time.rule.ts';
 import { cloudWatchWorks } from '../../shared/fleet/instances/maintain-watch-list.ts';
 import { markPods } from '../../shared/fleet/marks/mark-pods.ts';
 import { changeNode } from '../../shared/fleet/nodes/change-node.ts';
@@ -322,8 +323,13 @@ const evictionParts = (pod: KubeObject | undefined) =>
 /** One work per node with changed NoExecute taints, for all of its pods, or with changed pods, for these. */
 function evictionWorks(dependencies: WorksDependencies, changes: ObjectChanges, nowMs: number): NodeNameWork[] {
   const noExecuteOf = (node: KubeNode | undefined) => noExecuteTaints(taintsOf(node));
+  const isSilent = (node: KubeNode | undefined) => isSilentNode(noExecuteOf(node), readyOf(node));
   const concerns = concernsOf(changes, {
-    node: ({ before, after, isRetry }) => isRetry === true || !jsonEqual(noExecuteOf(before), noExecuteOf(after)),
+    node: ({ before, after, isRetry }) =>
+      isRetry === true ||
+      !jsonEqual(noExecuteOf(before), noExecuteOf(after)) ||
+      // With the taint of an earlier silence: terminating pods may have lost the timers of their removal.
+      (isSilent(after) && !isSilent(before)),
     pod: ({ before, after }) => !jsonEqual(evictionParts(before), evictionParts(after)),
   });
   return worksByNode(concerns, async (nodeName, some) => {

@@ -97,7 +97,7 @@ export async function deleteVictims(
     if (pod === undefined || pod.metadata.uid !== victim.uid) continue;
     const record = ledger.write(victimDraft(victim, { preemptor, nodeName, nowMs }));
     const event = preemptedEvent(victim, preemptor, nodeName);
-    const outcome = await deletePod(dependencies, pod, { condition: CONDITION, event, nowMs, guard, record });
+    const outcome = await deletePod(dependencies, pod, { condition: CONDITION, event, nowMs, guards: [guard], record });
     if (outcome.kind === 'deleted') deleted += 1;
   }
   if (deleted > 0) meter.add(metric.PREEMPTION_VICTIMS, deleted, 'Count');

@@ -30,6 +30,7 @@ export const DECISION_ACTS = [
   'PodEvictionHeld',
   'PodEvictionCancelled',
   'PodDeleted',
+  'PodRemoved',
   'PodCollected',
   'NodeDeleted',
   'NodeKept',

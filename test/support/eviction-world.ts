@@ -1,5 +1,6 @@
 /** A node with pods on virtual time: applies what decidePodEvictions decides, as the evictor does. */
 
+import type { NodeSigns } from '../../shared/fleet/evictions/removal-time.rule.ts';
 import {
   decidePodEvictions,
   type EvictablePod,
@@ -45,6 +46,7 @@ export class EvictionWorld {
   pods: EvictablePod[] = [];
   gate: GateVerdict = { kind: 'open' };
   freshSinceMs = 0;
+  signs: NodeSigns | undefined;
   readonly timers = new Map<string, EvictionTimer>();
   /** Pod name to the time of its deletion, in ms. */
   readonly deletedAtMs = new Map<string, number>();
@@ -52,8 +54,8 @@ export class EvictionWorld {
   readonly log: PodEvictionDecision[] = [];
 
   decide(): PodEvictionDecision[] {
-    const { taints, pods, gate, freshSinceMs } = this;
-    const world = { nodeName: 'node1', taints, pods, timers: [...this.timers.values()], gate, freshSinceMs };
+    const { taints, pods, gate, freshSinceMs, signs } = this;
+    const world = { nodeName: 'node1', taints, pods, timers: [...this.timers.values()], gate, freshSinceMs, signs };
     return decidePodEvictions(world, this.nowMs, defaultPolicy);
   }
 
@@ -110,6 +112,7 @@ export class EvictionWorld {
         this.timers.delete(podUid);
         break;
       case 'delete':
+      case 'remove':
         this.events.push(decision.event.message);
         this.timers.delete(podUid);
         this.deletedAtMs.set(name, this.nowMs);

@@ -14,6 +14,7 @@ import { rfc3339 } from '../../kubernetes/rfc3339.ts';
 import type { GateReason, GateVerdict } from '../marks/gate.ts';
 import type { Policy } from '../policy.ts';
 import type { NoExecuteTaint } from '../taints/taint-times.ts';
+import type { NodeSigns } from './removal-time.rule.ts';
 import { decidePodEvictions, type EvictablePod, type EvictionTimer, type PodEvictionDecision } from './rule.ts';
 
 interface PodEvictorInputs {
@@ -27,6 +28,8 @@ interface PodEvictorInputs {
     readonly timer?: EvictionTimer | undefined;
     readonly gate: readonly GateReason[];
     readonly freshSinceMs: number;
+    /** Only with a pod that has an `offlineStopMs`. */
+    readonly signs?: NodeSigns | undefined;
     readonly policy: RecordedPolicy;
   };
 }
@@ -40,6 +43,7 @@ const ACTS: Readonly<Record<PodEvictionDecision['kind'], DecisionAct>> = {
   drop: 'PodEvictionCancelled',
   hold: 'PodEvictionHeld',
   delete: 'PodDeleted',
+  remove: 'PodRemoved',
 };
 
 export function podEvictionDraft(
@@ -51,18 +55,21 @@ export function podEvictionDraft(
     readonly timer: EvictionTimer | undefined;
     readonly gate: GateVerdict;
     readonly freshSinceMs: number;
+    readonly signs?: NodeSigns | undefined;
   },
   nowMs: number,
   policy: Policy,
 ): PodEvictorDraft {
   const atMs = 'atMs' in decision ? decision.atMs : undefined;
   const { nodeName, taints, pod, timer, gate, freshSinceMs } = world;
-  const eviction =
-    decision.kind === 'delete'
-      ? `, eviction was due at ${rfc3339(timer?.atMs ?? nowMs)}`
-      : atMs === undefined
-        ? ''
-        : `, eviction due at ${rfc3339(atMs)}`;
+  const signs = pod?.offlineStopMs === undefined ? undefined : world.signs;
+  const isDone = decision.kind === 'delete' || decision.kind === 'remove';
+  const what = pod?.terminating === true ? 'removal' : 'eviction';
+  const eviction = isDone
+    ? `, ${what} was due at ${rfc3339(timer?.atMs ?? nowMs)}`
+    : atMs === undefined
+      ? ''
+      : `, ${what} due at ${rfc3339(atMs)}`;
   return {
     act: ACTS[decision.kind],
     about: aboutPod(decision),
@@ -71,7 +78,7 @@ export function podEvictionDraft(
     rule: 'podEviction',
     inputs: {
       nodeName,
-      ...defined({ taints, pod, timer }),
+      ...defined({ taints, pod, timer, signs }),
       gate: recordedGate(gate),
       freshSinceMs,
       policy: policyPart(policy, 'nodeMonitorGracePeriodSeconds'),
@@ -81,7 +88,7 @@ export function podEvictionDraft(
 }
 
 export const podEvictorReplay: ReplayRules<PodEvictorInputs> = {
-  podEviction({ nodeName, taints, pod, timer, gate, freshSinceMs, policy }, { about, atMs }) {
+  podEviction({ nodeName, taints, pod, timer, gate, freshSinceMs, signs, policy }, { about, atMs }) {
     const decisions = decidePodEvictions(
       {
         nodeName,
@@ -90,6 +97,7 @@ export const podEvictorReplay: ReplayRules<PodEvictorInputs> = {
         timers: timer === undefined ? [] : [timer],
         gate: gateOf(gate),
         freshSinceMs,
+        signs,
       },
       atMs,
       fullPolicy(policy),

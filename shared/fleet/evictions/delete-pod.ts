@@ -3,12 +3,14 @@
  * and its own grace period applies. Condition, deletion mark and event are one commit. A pod without a grace period
  * gets the condition in an earlier commit. The commit is refused when the Node changed since the decision, and skipped
  * when the pod's tolerations changed: a taint that was removed or is tolerated evicts no pod.
+ *
+ * Without a condition it removes a terminating pod, as DELETE with a grace period of 0 does: finalizers delay it.
  */
 
 import { eventWrite, type PendingEvent } from '../../events/record-event.ts';
 import type { KubePod, ObjectRef } from '../../kinds/types.ts';
 import { markDeleted, podGraceSeconds } from '../../kubernetes/deletion.ts';
-import type { CheckWrite, PutWrite } from '../../store/item-store.ts';
+import type { PutWrite, TransactWrite } from '../../store/item-store.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
 import { boundedSeconds } from '../../store/stored-seconds.ts';
 import type { WorkDependencies } from '../../ticks/dependencies.ts';
@@ -18,9 +20,9 @@ const ATTEMPTS_MAX = 6;
 
 export type PodDeletion =
   | { readonly kind: 'deleted' }
-  /** The pod no longer exists, is terminating, or was replaced by another one of that name. */
+  /** The pod no longer exists, was deleted like this already, or was replaced by another one of that name. */
   | { readonly kind: 'absent' }
-  /** The Node or the pod's tolerations changed since the decision: decide again. */
+  /** The Node, its signs of life or the pod's tolerations changed since the decision: decide again. */
   | { readonly kind: 'changed' }
   /** With its condition the pod would exceed the size limit of an item. */
   | { readonly kind: 'tooLarge' }
@@ -31,13 +33,13 @@ export type PodDeletion =
 function deletionOf(
   pod: KubePod,
   ref: ObjectRef,
-  condition: DisruptionCondition,
+  condition: DisruptionCondition | undefined,
   nowMs: number,
 ): { readonly write: ObjectWrite; readonly isLast: boolean } {
   // A stored grace period may be out of range: deletionTimestamp must still be a valid time.
-  const graceSeconds = boundedSeconds(podGraceSeconds(pod)) ?? 0;
+  const graceSeconds = condition === undefined ? 0 : (boundedSeconds(podGraceSeconds(pod)) ?? 0);
   const conditions = pod.status?.conditions ?? [];
-  const disrupted = withDisruption(conditions, condition, nowMs);
+  const disrupted = condition === undefined ? undefined : withDisruption(conditions, condition, nowMs);
   const status = { ...pod.status, conditions: disrupted ?? conditions };
   if (graceSeconds === 0 && (pod.metadata.finalizers ?? []).length === 0) {
     // The pod is removed at once: watchers see the condition only in an earlier commit.
@@ -49,6 +51,10 @@ function deletionOf(
   return { write: { kind: 'update', ref, object, previous: pod }, isLast: true };
 }
 
+/** The pod terminates, and its machine must confirm the end. */
+export const waitsForMachine = ({ metadata }: KubePod): boolean =>
+  metadata.deletionTimestamp !== undefined && metadata.deletionGracePeriodSeconds !== 0;
+
 const sameTolerations = (one: KubePod, other: KubePod): boolean =>
   JSON.stringify(one.spec?.tolerations) === JSON.stringify(other.spec?.tolerations);
 
@@ -56,11 +62,12 @@ export async function deletePod(
   { objects, random }: Pick<WorkDependencies, 'objects' | 'random'>,
   first: KubePod,
   of: {
-    readonly condition: DisruptionCondition;
+    /** undefined: remove the pod. */
+    readonly condition: DisruptionCondition | undefined;
     readonly event: PendingEvent | undefined;
     readonly nowMs: number;
-    /** Condition of each commit: the Node and its taints have not changed since the decision. */
-    readonly guard: CheckWrite;
+    /** In each commit, with the conditions of the decision: the Node and its taints have not changed. */
+    readonly guards: readonly TransactWrite[];
     /** Written with the last commit. */
     readonly record: PutWrite;
   },
@@ -75,13 +82,15 @@ export async function deletePod(
   let { event } = of;
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
     if (pod === undefined || pod.metadata.uid !== first.metadata.uid) return { kind: 'absent' };
-    if (pod.metadata.deletionTimestamp !== undefined) return { kind: 'absent' };
+    if (condition === undefined ? !waitsForMachine(pod) : pod.metadata.deletionTimestamp !== undefined) {
+      return { kind: 'absent' };
+    }
     if (!sameTolerations(pod, first)) return { kind: 'changed' };
     const events = event === undefined ? [] : [eventWrite(event, { nowMs, eventUid: random.uuid() })];
     const { write, isLast } = deletionOf(pod, ref, condition, nowMs);
     const outcome = await objects.commit({
       writes: [write, ...events],
-      extra: isLast ? [of.guard, of.record] : [of.guard],
+      extra: isLast ? [...of.guards, of.record] : of.guards,
     });
     if (outcome.kind === 'committed') {
       if (isLast) return { kind: 'deleted' };

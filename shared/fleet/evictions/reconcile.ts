@@ -7,27 +7,44 @@
  *
  * Order: events of cancelled evictions, deletion of pods, then timers. A process that dies half-way leaves a timer that
  * is due again for a pod that is already terminating, never a pod without its timer.
+ *
+ * A pod that must not run twice (offline-stop.ts) is removed after its mark: the mark is a change of the pod, and sets
+ * the timer of the removal. The digest of the node is read only for such a pod: one read unit or less. Why the removal
+ * never overtakes the machine:
+ *
+ * - The removal is one transaction with the condition that the Node and the signs of life in its row are those of the
+ *   decision (podRemoved). A beat that is stored before it refuses it, however stale the read was: decided again, the
+ *   time is later. A beat that is stored after it was sent without an answer to any beat for the whole time, so the
+ *   machine has stopped the pod; its answer reports that pods changed, and the pod is no longer listed.
+ * - Of two processes that remove at once, one finds the pod deleted, with finalizers marked with a grace period of 0.
+ * - One that dies before the commit has changed nothing. One that dies after it leaves a timer without a pod.
+ * - A change to silence sets the timer, too, when the taint came first (evictionWorks in object-stream).
  */
 
 import type { TickMark } from '../../decisions/ledger.ts';
+import { defined } from '../../defined.ts';
 import { type PendingEvent, recordEvents, subjectOf } from '../../events/record-event.ts';
+import { offlineStoppedAtMs } from '../../kinds/pods/offline-stop.ts';
 import type { KubeNode, KubePod } from '../../kinds/types.ts';
 import type { Toleration } from '../../kubernetes/kubernetes.ts';
 import { itemBytes } from '../../store/item-size.ts';
-import { type CheckWrite, type PutWrite, StoreFault } from '../../store/item-store.ts';
+import { type PutWrite, StoreFault, type TransactWrite } from '../../store/item-store.ts';
 import { resourceVersionOf } from '../../store/object-record.ts';
 import type { BoundPod } from '../../store/object-store.ts';
 import { inPartsOfBytes } from '../../ticks/bounded-work.ts';
 import type { WorkDependencies } from '../../ticks/dependencies.ts';
 import { gateVerdictFor } from '../marks/gate.ts';
 import { nodeRef, nodeUnchanged } from '../nodes/change-node.ts';
+import type { NodeHealth } from '../nodes/health-row.ts';
+import { podRemoved, readHealth } from '../nodes/health-store.ts';
 import { reportUnwritable } from '../nodes/report-unwritable.ts';
 import type { NoExecuteTaint } from '../taints/taint-times.ts';
 import { noExecuteTaints } from '../taints/taint-times.ts';
 import type { FleetState } from '../zones/fleet-store.ts';
 import { podEvictionDraft } from './decisions.ts';
-import { deletePod, type PodDeletion } from './delete-pod.ts';
+import { deletePod, type PodDeletion, waitsForMachine } from './delete-pod.ts';
 import * as metric from './metrics.ts';
+import type { NodeSigns } from './removal-time.rule.ts';
 import {
   decidePodEvictions,
   type EvictablePod,
@@ -63,6 +80,7 @@ function evictablePod({ pod, boundAtMs }: { readonly pod: KubePod } & Pick<Bound
     boundAtMs,
     tolerations: tolerations as Toleration[],
     terminating: pod.metadata.deletionTimestamp !== undefined,
+    ...defined({ offlineStopMs: waitsForMachine(pod) ? offlineStoppedAtMs(pod, 0) : undefined }),
   };
 }
 
@@ -95,20 +113,25 @@ export async function evictPods(
     const bound = taints === undefined ? [] : await objects.listBound(nodeName, changed);
     const pods = bound.map(({ pod }) => pod);
     const faults: unknown[] = [];
+    const evictable = bound.flatMap((each) => {
+      try {
+        return [evictablePod(each)];
+      } catch (fault) {
+        faults.push(fault);
+        return [];
+      }
+    });
+    const health = evictable.some(({ offlineStopMs }) => offlineStopMs !== undefined)
+      ? (await readHealth(dependencies.items, [nodeName])).get(nodeName)
+      : undefined;
     const world: EvictionWorld = {
       nodeName,
       taints,
-      pods: bound.flatMap((each) => {
-        try {
-          return [evictablePod(each)];
-        } catch (fault) {
-          faults.push(fault);
-          return [];
-        }
-      }),
+      pods: evictable,
       timers: before.timers.filter(({ namespace, name }) => changed?.has(`${namespace}/${name}`) !== false),
       gate: gateVerdictFor(state.gate, { nowMs, policy }),
       freshSinceMs: state.gate.freshSinceMs,
+      signs: health && signsOf(health),
     };
     const decisions = decidePodEvictions(world, nowMs, policy);
     const record = recorderOf(dependencies, world, nowMs, at.tick);
@@ -120,6 +143,7 @@ export async function evictPods(
       nowMs,
       record,
       guard,
+      health,
       faults,
     });
     if (changes === 'changed') continue;
@@ -129,6 +153,12 @@ export async function evictPods(
   }
   throw new StoreFault('throttled', 'a node or its eviction timers kept changing', { retryable: true });
 }
+
+/** The part of the digest that is recorded with a decision. */
+const signsOf = ({ ready, createdAtMs, renewedAtMs, statusAtMs }: NodeHealth): NodeSigns => ({
+  createdAtMs,
+  ...defined({ ready, renewedAtMs, statusAtMs }),
+});
 
 /** Builds decision records over this world. A timer belongs to the pod's uid. */
 function recorderOf(
@@ -186,7 +216,9 @@ interface EvictionPass {
   readonly before: NodeTimers;
   readonly nowMs: number;
   readonly record: (decision: PodEvictionDecision) => PutWrite;
-  readonly guard: CheckWrite;
+  readonly guard: TransactWrite;
+  /** The digest that removals were decided on. */
+  readonly health: NodeHealth | undefined;
   /** Collects the faults of single pods. */
   readonly faults: unknown[];
 }
@@ -252,10 +284,10 @@ async function applyDecisions(
         break;
       case 'drop':
         plan.remove(decision);
-        // The timer of a deleted or terminating pod is removed without a decision. A deleted Node is one.
-        if (pass.world.taints === undefined) plan.recordDecision(decision);
+        if (decision.isRecorded) plan.recordDecision(decision);
         break;
       case 'delete':
+      case 'remove':
         if (pod === undefined) break;
         deletions += 1;
         if (deletions > DELETIONS_PER_CALL_MAX) {
@@ -269,21 +301,27 @@ async function applyDecisions(
   return plan.changed ? { timers: plan.timers, records: plan.records } : undefined;
 }
 
-/** Deletes one due pod. Its timer stays while the deletion failed or was contended. */
+/** Deletes or removes one due pod. Its timer stays while the deletion failed or was contended. */
 async function evictPod(
   dependencies: WorkDependencies,
-  decision: Extract<PodEvictionDecision, { kind: 'delete' }>,
+  decision: Extract<PodEvictionDecision, { kind: 'delete' | 'remove' }>,
   pod: KubePod,
   plan: TimerPlan,
-  { nowMs, guard, record, faults }: EvictionPass,
+  { nowMs, guard, health, record, faults }: EvictionPass,
 ): Promise<'settled' | 'changed'> {
   const { meter, log } = dependencies;
   const timer = plan.timers.get(decision.podUid);
-  const event = { ...decision.event, about: subjectOf('Pod', pod), once: 'marking' };
+  const isRemoval = decision.kind === 'remove';
+  const event = { ...decision.event, about: subjectOf('Pod', pod), once: isRemoval ? 'removal' : 'marking' };
   let outcome: PodDeletion;
   try {
-    const { condition } = decision;
-    outcome = await deletePod(dependencies, pod, { condition, event, nowMs, guard, record: record(decision) });
+    outcome = await deletePod(dependencies, pod, {
+      condition: isRemoval ? undefined : decision.condition,
+      event,
+      nowMs,
+      guards: isRemoval && health !== undefined ? [guard, podRemoved(health)] : [guard],
+      record: record(decision),
+    });
   } catch (fault) {
     // A fault of one pod: the pods after it are processed, and its timer is due again at the next tick.
     faults.push(fault);
@@ -300,8 +338,8 @@ async function evictPod(
       await reportUnwritable(dependencies, { kind: 'Pod', object: pod, what: 'mark the pod for deletion', nowMs });
       break;
     case 'deleted':
-      meter.add(metric.POD_DELETIONS, 1, 'Count');
-      log.info('pod deleted by taint eviction', {
+      meter.add(isRemoval ? metric.POD_REMOVALS : metric.POD_DELETIONS, 1, 'Count');
+      log.info(isRemoval ? 'terminating pod removed from a silent node' : 'pod deleted by taint eviction', {
         pod: `${decision.namespace}/${decision.name}`,
         reason: decision.reason,
         lateMs: timer === undefined ? 0 : Math.max(0, nowMs - timer.atMs),

@@ -102,6 +102,66 @@ describe('decidePodEvictions', () => {
   });
 });
 
+describe('a terminating pod that its machine stops without a link', () => {
+  const unreachable = { key: 'node.kubernetes.io/unreachable', value: '', addedAtMs: 0 };
+  const signs = { ready: 'Unknown', createdAtMs: 0, renewedAtMs: 5_000 } as const;
+  const stopping = { ...pod, tolerations: [], terminating: true, offlineStopMs: 700_000 };
+  const silent: EvictionWorld = { ...world, taints: [unreachable], pods: [stopping], signs };
+  const removal = { ...timer, atMs: 705_000 };
+
+  it('gets a timer for its removal, which moves with the signs of life of the node', () => {
+    expect(decidePodEvictions(silent, 10_000)).toMatchObject([{ kind: 'schedule', ...target, atMs: 705_000 }]);
+    expect(decidePodEvictions({ ...silent, timers: [removal] }, 704_999)).toEqual([]);
+    // The timer of its eviction, which was due when it was deleted.
+    expect(decidePodEvictions({ ...silent, timers: [timer] }, 10_000)).toMatchObject([
+      { kind: 'move', fromMs: 10_000, atMs: 705_000 },
+    ]);
+    const later = { ...signs, renewedAtMs: 600_000 };
+    expect(decidePodEvictions({ ...silent, signs: later, timers: [removal] }, 705_000)).toMatchObject([
+      { kind: 'move', fromMs: 705_000, atMs: 1_300_000 },
+    ]);
+  });
+
+  it('is removed with an event when the timer is due, and held while the safety gate is closed', () => {
+    expect(decidePodEvictions({ ...silent, timers: [removal] }, 705_000)).toMatchObject([
+      {
+        kind: 'remove',
+        ...target,
+        event: {
+          reason: 'TaintManagerEviction',
+          message: 'Removing Pod ns/p: node n sends no heartbeats, and has stopped the pod by now',
+        },
+      },
+    ]);
+    const gate = { kind: 'holding', reasons: ['failingPath'], sinceMs: 0 } as const;
+    expect(decidePodEvictions({ ...silent, gate, timers: [removal] }, 705_000)).toMatchObject([
+      { kind: 'hold', ...target, atMs: 705_000, timerExists: true },
+    ]);
+  });
+
+  it('keeps its place when the node is no longer silent: the timer is dropped, which is recorded', () => {
+    const recovered = { ...silent, signs: { ...signs, ready: 'True' as const }, timers: [removal] };
+    expect(decidePodEvictions(recovered, 800_000)).toEqual([
+      { kind: 'drop', ...target, isRecorded: true, reason: 'pod is already terminating, and the node is not silent' },
+    ]);
+    expect(decidePodEvictions({ ...recovered, timers: [] }, 800_000)).toEqual([]);
+  });
+
+  it('is not removed without the time after which its machine stops it, whatever the silence', () => {
+    const plain = { ...stopping, offlineStopMs: undefined };
+    expect(decidePodEvictions({ ...silent, pods: [plain], timers: [removal] }, 9_000_000)).toMatchObject([
+      { kind: 'drop', isRecorded: false, reason: 'pod is already terminating' },
+    ]);
+  });
+
+  it('is evicted first, as every pod, and never while it tolerates the taint for ever', () => {
+    const running = { ...pod, tolerations: [] };
+    expect(decidePodEvictions({ ...silent, pods: [running] }, 10_000)).toMatchObject([{ kind: 'delete' }]);
+    const forever = { ...pod, tolerations: [{ operator: 'Exists' as const }] };
+    expect(decidePodEvictions({ ...silent, pods: [forever] }, 9_000_000)).toEqual([]);
+  });
+});
+
 describe('withDisruption', () => {
   const ready = { type: 'Ready', status: 'True' };
   it('adds the condition beside the others', () => {

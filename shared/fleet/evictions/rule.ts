@@ -7,6 +7,9 @@
  * nothing, and on a silent machine it would repeat at every tick. Deletions are not rate limited, because the taints
  * are. A failed deletion is decided again, because the state has not changed.
  *
+ * A terminating pod that its machine stops without a link (offline-stop.ts) is removed from a silent node when it has
+ * stopped there: removal-time.rule.ts.
+ *
  * Source: pkg/controller/tainteviction/taint_eviction.go; D6, D7 and D9 in docs/deviations.md.
  */
 import type { EventText } from '../../events/event-text.ts';
@@ -15,7 +18,8 @@ import { rfc3339 } from '../../kubernetes/rfc3339.ts';
 import type { GateVerdict } from '../marks/gate.ts';
 import type { Policy } from '../policy.ts';
 import type { NoExecuteTaint } from '../taints/taint-times.ts';
-import { evictionVerdict, timerChange } from './eviction-time.rule.ts';
+import { type EvictionVerdict, evictionVerdict, timerChange } from './eviction-time.rule.ts';
+import { type NodeSigns, removalVerdict } from './removal-time.rule.ts';
 
 /** `status.conditions[]` entry with the cause of a deletion. The writer sets its transition time. */
 export interface DisruptionCondition {
@@ -76,6 +80,13 @@ export const cancellingEvent = (namespace: string, name: string): EventText => (
   source: TAINT_EVICTION_COMPONENT,
 });
 
+export const removingEvent = (namespace: string, name: string, nodeName: string): EventText => ({
+  type: 'Normal',
+  reason: 'TaintManagerEviction',
+  message: `Removing Pod ${namespace}/${name}: node ${nodeName} sends no heartbeats, and has stopped the pod by now`,
+  source: TAINT_EVICTION_COMPONENT,
+});
+
 export interface EvictablePod {
   readonly namespace: string;
   readonly name: string;
@@ -90,6 +101,11 @@ export interface EvictablePod {
   readonly tolerations: readonly Toleration[];
   /** The pod has a deletionTimestamp. */
   readonly terminating: boolean;
+  /**
+   * Of a terminating pod: from the last sign of life of its machine until it has stopped there (offline-stop.ts).
+   * Milliseconds; absent: it may run for ever, or its deletion waits for no machine.
+   */
+  readonly offlineStopMs?: number | undefined;
 }
 
 /** A stored timer. It belongs to the pod's uid: a pod re-created under the same name starts without one. */
@@ -114,6 +130,8 @@ export interface EvictionWorld {
    * period is over our own two taints evict no pod: its node may be about to send a heartbeat.
    */
   readonly freshSinceMs: number;
+  /** Absent: no pod has an `offlineStopMs`, so the digest is not read, or there is none. */
+  readonly signs?: NodeSigns | undefined;
 }
 
 interface Target {
@@ -128,14 +146,19 @@ export type PodEvictionDecision =
   | (Target & { readonly kind: 'move'; readonly fromMs: number; readonly atMs: number })
   /** The pod stays: remove its timer and record the event. */
   | (Target & { readonly kind: 'cancel'; readonly event: EventText })
-  /** The pod of the timer no longer exists, terminates or is not on this node: remove the timer without an event. */
-  | (Target & { readonly kind: 'drop' })
+  /**
+   * The pod of the timer no longer exists, terminates or is not on this node: remove the timer without an event.
+   * `isRecorded`: it is a decision, because the Node is deleted or is no longer silent.
+   */
+  | (Target & { readonly kind: 'drop'; readonly isRecorded: boolean })
   /** Record the event, write the condition, delete with the pod's own grace period and this uid. */
   | (Target & {
       readonly kind: 'delete';
       readonly condition: DisruptionCondition;
       readonly event: EventText;
     })
+  /** The machine has stopped this terminating pod: delete it without a grace period, if it is still silent. */
+  | (Target & { readonly kind: 'remove'; readonly event: EventText })
   /**
    * Due, but the gate is closed: keep or create the timer at `atMs`. `timerExists`: it is stored already, with this
    * time.
@@ -158,16 +181,10 @@ export function decidePodEvictions(
   const here = world.taints === undefined ? [] : world.pods.filter((pod) => pod.nodeName === world.nodeName);
 
   for (const pod of here) {
-    if (pod.terminating) continue;
+    const verdict = verdictOn(pod, world, { nowMs, lifecycleNotBeforeMs });
+    if (verdict === undefined) continue;
     settled.add(pod.uid);
     const timer = timersByUid.get(pod.uid);
-    const verdict = evictionVerdict({
-      taints: world.taints ?? [],
-      tolerations: pod.tolerations,
-      boundAtMs: pod.boundAtMs,
-      nowMs,
-      lifecycleNotBeforeMs,
-    });
     const target: Target = { namespace: pod.namespace, name: pod.name, podUid: pod.uid, reason: verdict.reason };
     const change = timerChange(verdict, timer?.atMs, nowMs);
     switch (change.kind) {
@@ -181,7 +198,11 @@ export function decidePodEvictions(
         decisions.push({ kind: 'move', ...target, fromMs: change.fromMs, atMs: change.atMs });
         break;
       case 'cancel':
-        decisions.push({ kind: 'cancel', ...target, event: cancellingEvent(pod.namespace, pod.name) });
+        decisions.push(
+          pod.terminating
+            ? { kind: 'drop', ...target, isRecorded: true }
+            : { kind: 'cancel', ...target, event: cancellingEvent(pod.namespace, pod.name) },
+        );
         break;
       case 'fire':
         if (world.gate.kind === 'holding') {
@@ -191,12 +212,16 @@ export function decidePodEvictions(
           decisions.push({ kind: 'hold', ...target, reason, atMs, timerExists: timer?.atMs === atMs });
           break;
         }
-        decisions.push({
-          kind: 'delete',
-          ...target,
-          condition: TAINT_EVICTION_CONDITION,
-          event: markingEvent(pod.namespace, pod.name),
-        });
+        decisions.push(
+          pod.terminating
+            ? { kind: 'remove', ...target, event: removingEvent(pod.namespace, pod.name, world.nodeName) }
+            : {
+                kind: 'delete',
+                ...target,
+                condition: TAINT_EVICTION_CONDITION,
+                event: markingEvent(pod.namespace, pod.name),
+              },
+        );
         break;
       default:
         change satisfies never;
@@ -216,7 +241,17 @@ export function decidePodEvictions(
           : pod.terminating
             ? 'pod is already terminating'
             : 'pod is not on this node';
-    decisions.push({ kind: 'drop', namespace, name, podUid, reason });
+    decisions.push({ kind: 'drop', namespace, name, podUid, reason, isRecorded: world.taints === undefined });
   }
   return decisions;
+}
+
+/** undefined: the pod terminates, and its machine must confirm the end. */
+function verdictOn(
+  { terminating, offlineStopMs, tolerations, boundAtMs }: EvictablePod,
+  { taints = [], signs, freshSinceMs }: EvictionWorld,
+  at: { readonly nowMs: number; readonly lifecycleNotBeforeMs: number | undefined },
+): EvictionVerdict | undefined {
+  if (!terminating) return evictionVerdict({ taints, tolerations, boundAtMs, ...at });
+  return offlineStopMs === undefined ? undefined : removalVerdict({ offlineStopMs, taints, signs, freshSinceMs });
 }

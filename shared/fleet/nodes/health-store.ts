@@ -195,6 +195,15 @@ export const podsChanged = (nodeName: string): UpdateWrite => ({
 });
 
 /**
+ * In the commit that removes a pod of a silent node: refused if a beat or status post was received since `seen` was
+ * read. It counts as a change of the node's pods: the response to its next beat reports it.
+ */
+export const podRemoved = (seen: NodeHealth): UpdateWrite => ({
+  ...podsChanged(seen.nodeName),
+  when: unchangedSince(seen),
+});
+
+/**
  * Number of segments for a scan of this many rows. Each segment is a request and costs half a read unit or more, so a
  * small table is read in one and a large one in many concurrently. The number changes time and cost, not the rows.
  */
