@@ -5,12 +5,16 @@ import { runSimulate } from './terminal.ts';
 
 const folder = fileURLToPath(new URL('../../scenarios/', import.meta.url));
 const files = globSync('*.yaml', { cwd: folder }).sort();
-/** On the other stores as well: taints, timers and returns; a queue that loses nodes; what follows from EC2's word. */
+/**
+ * On the other stores as well: taints, timers and returns; a queue that loses nodes; what follows from EC2's word; a
+ * removal with a condition on the heartbeats.
+ */
 const ON_EVERY_STORE = [
   'one-zone-dark.yaml',
   'node-deleted-while-queued.yaml',
   'vanished-vms.yaml',
   'automatic-out-of-service.yaml',
+  'pod-that-must-not-run-twice.yaml',
 ];
 describe('the scenarios that come with the project', () => {
   it('are at least ten', () => {

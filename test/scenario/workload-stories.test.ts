@@ -57,6 +57,12 @@ const STORIES: readonly Story[] = [
     fails: /^31 evict default\/web-1 : wanted refused with 429, found /,
   },
   {
+    file: 'pod-that-must-not-run-twice.yaml',
+    bug: 'pods that must not run twice are replaced as others',
+    read: replaced('pods', 'nodekeeper.dev/offline-stop-after', 'example.com/other'),
+    fails: /^150 deployment default\/press ready: wanted 0, found 2$/,
+  },
+  {
     file: 'gate-holds-workloads.yaml',
     bug: 'the gate is ignored',
     read: withOpenGate,
