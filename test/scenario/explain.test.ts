@@ -10,6 +10,7 @@ import { replay } from '../../cli/replay.ts';
 import { refusalsAdded } from '../../shared/access/refusal-store.ts';
 import { type DecisionRecord, sealed } from '../../shared/decisions/decision-record.ts';
 import { decisionStore, decisionWrite, type NamedDecision } from '../../shared/decisions/decision-store.ts';
+import { OFFLINE_STOP_AFTER } from '../../shared/kinds/pods/offline-stop.ts';
 import { type ApiInMemory, apiInMemory, eventsOf, TABLE } from '../support/api-in-memory.ts';
 import { type ControlledFleet, controlledFleet, START_MS, settledFleet } from '../support/controlled-fleet.ts';
 
@@ -158,6 +159,33 @@ describe('explain', () => {
       'node dark-2: node.kubernetes.io/unreachable is tolerated for 300 s, eviction was due at 2026-01-01T00:06:25Z',
     );
     expect(text).toContain('its node no longer exists (dark-2)');
+  });
+
+  it('explains why a pod that must not run twice was removed, and its rule says the same again', async () => {
+    const { fleet: silent } = await settledFleet({ a: 3 });
+    await silent.addPod('web', 'a-2');
+    await silent.changePod('web', (pod) => ({
+      ...pod,
+      metadata: { ...pod.metadata, annotations: { [OFFLINE_STOP_AFTER]: '10m' } },
+    }));
+    await silent.run(0, 700, () => silent.beat('a-0', 'a-1'));
+    const served = apiInMemory({ items: silent.tables });
+    served.advance(silent.nowMs() - served.nowMs());
+    const lines = await explainThrough(served, 'pod', 'default/web', '--verify');
+    // The timer of the removal is set in the millisecond of the mark: their order is that of their names.
+    const acts = gist(lines).filter((each) => each.endsWith('itself'));
+    expect(acts.toSorted()).toEqual([
+      'PodDeleted itself',
+      'PodEvictionSet itself',
+      'PodEvictionSet itself',
+      'PodRemoved itself',
+    ]);
+    expect(acts.at(-1)).toBe('PodRemoved itself');
+    const why =
+      'node a-2: no heartbeat or status since 2026-01-01T00:00:00Z, and the machine has stopped the pod after 690.6 s';
+    expect(lines.join('\n')).toContain(`${why}, removal due at 2026-01-01T00:11:30Z  = same`);
+    expect(lines.join('\n')).toContain(`${why}, removal was due at 2026-01-01T00:11:30Z  = same`);
+    expect(lines.at(-1)).toMatch(/decisions replayed: same outcome$/);
   });
 
   it('runs every rule again, to the same end', async () => {

@@ -12,13 +12,14 @@
  * the timer of the removal. The digest of the node is read only for such a pod: one read unit or less. Why the removal
  * never overtakes the machine:
  *
- * - The removal is one transaction with the condition that the Node and the signs of life in its row are those of the
- *   decision (podRemoved). A beat that is stored before it refuses it, however stale the read was: decided again, the
- *   time is later. A beat that is stored after it was sent without an answer to any beat for the whole time, so the
- *   machine has stopped the pod; its answer reports that pods changed, and the pod is no longer listed.
- * - Of two processes that remove at once, one finds the pod deleted, with finalizers marked with a grace period of 0.
- * - One that dies before the commit has changed nothing. One that dies after it leaves a timer without a pod.
- * - A change to silence sets the timer, too, when the taint came first (evictionWorks in object-stream).
+ * - The removal is one transaction. It requires that the Node and the signs of life in its row are those of the
+ *   decision (podRemoved).
+ * - A beat that is stored before the removal refuses it, however stale the read was. The next decision has a later time.
+ * - A beat that is stored after the removal comes from a machine without an answer for the whole time. So the machine
+ *   has stopped the pod, for good. The answer reports that its pods changed, and the pod is no longer listed.
+ * - Of two processes that remove a pod at once, the second finds it deleted, or marked with a grace period of 0.
+ * - A process that dies before the commit has changed nothing. One that dies after it leaves a timer without a pod.
+ * - The timer is set by whatever comes last: the mark, the taint, or the silence (evictionWorks in object-stream).
  */
 
 import type { TickMark } from '../../decisions/ledger.ts';

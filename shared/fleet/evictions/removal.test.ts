@@ -5,7 +5,7 @@ import { type ControlledFleet, START_MS, settledFleet } from '../../../test/supp
 import { decisionStore } from '../../decisions/decision-store.ts';
 import { OFFLINE_STOP_AFTER } from '../../kinds/pods/offline-stop.ts';
 import type { KubeObject } from '../../kinds/types.ts';
-import type { ItemStore } from '../../store/item-store.ts';
+import { type ItemStore, StoreFault } from '../../store/item-store.ts';
 import { evictionTimerStore } from './timer-store.ts';
 
 /** Ten minutes without a link, 30 s of grace, and the margin. Seconds. */
@@ -149,6 +149,24 @@ describe('a pod that must not run twice, on a silent node', () => {
     expect(removedCount(fleet)).toBe(1);
     expect((await removals(fleet)).filter((act) => act === 'PodRemoved')).toHaveLength(1);
     expect(await timersAt(fleet)).toEqual([]);
+  });
+
+  it('stays removed when the process dies after the commit, and its timer is dropped', async () => {
+    const { fleet } = await silentFleet();
+    fleet.at(REMOVED_AT);
+    const dying = fleet.makeControllers({
+      ...fleet.tables,
+      transact: (writes) =>
+        writes.some(({ key }) => key.pk === 'evictions#a-2')
+          ? Promise.reject(new StoreFault('throttled', 'the process died', { retryable: true }))
+          : fleet.tables.transact(writes),
+    });
+    await expect(dying.tickEvictor(fleet.slot())).rejects.toThrow('evictor could not finish its tick');
+    expect(await fleet.pod('p')).toBeUndefined();
+    expect(await timersAt(fleet)).toEqual([STOP_SECONDS]);
+    await fleet.streams();
+    expect(await timersAt(fleet)).toEqual([]);
+    expect(removedCount(fleet)).toBe(1);
   });
 
   it('is kept while the safety gate is closed, and the time counts anew from its opening', async () => {
