@@ -14,7 +14,7 @@
  *
  * - The removal is one transaction. It requires that the Node and the signs of life in its row are those of the
  *   decision (podRemoved).
- * - A beat that is stored before the removal refuses it, however stale the read was. The next decision has a later time.
+ * - A beat that is stored before the removal refuses it, however stale the read was. The next decision is for later.
  * - A beat that is stored after the removal comes from a machine without an answer for the whole time. So the machine
  *   has stopped the pod, for good. The answer reports that its pods changed, and the pod is no longer listed.
  * - Of two processes that remove a pod at once, the second finds it deleted, or marked with a grace period of 0.
