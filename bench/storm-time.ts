@@ -49,6 +49,7 @@ export function stormTime(startMs: number): StormTime {
   return {
     nowMs: () => nowMs,
     monotonicMs: () => nowMs - startMs,
+    uptimeMs: () => nowMs - startMs,
     sleep(milliseconds, signal) {
       if (signal?.aborted) return Promise.resolve();
       return new Promise((resolve) => {

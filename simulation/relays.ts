@@ -226,7 +226,12 @@ class Site {
     const [ownWay, heldWay] = [sendAs(isDead), sendAs(() => false)];
     return new HeartbeatRelay({
       api: kubeApi((request) => (isDead() ? never() : this.#sendBatch(host, request, { ownWay, heldWay }))),
-      time: { nowMs: time.nowMs, monotonicMs: time.nowMs, sleep: (forMs, signal) => sleep(time, forMs, signal) },
+      time: {
+        nowMs: time.nowMs,
+        monotonicMs: time.nowMs,
+        uptimeMs: time.nowMs,
+        sleep: (forMs, signal) => sleep(time, forMs, signal),
+      },
       log: SILENT,
       meter: { count: noop },
     });

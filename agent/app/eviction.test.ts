@@ -3,6 +3,7 @@ import type { KubeObject } from '../../shared/kinds/types.ts';
 import { recordsOf } from '../../shared/kubernetes/normal-form.ts';
 import { silentLog, silentMeter } from '../../test/support/agent-api.ts';
 import { type ApiInMemory, apiInMemory, NODES, node, pod, podsIn } from '../../test/support/api-in-memory.ts';
+import { noHeartbeats } from '../../test/support/memory-heartbeat-file.ts';
 import { type MemoryRuntime, memoryRuntime } from '../../test/support/memory-runtime.ts';
 import { memoryVolumes } from '../../test/support/memory-volumes.ts';
 import { SteppedTime, settle } from '../../test/support/stepped-time.ts';
@@ -106,6 +107,7 @@ function start(over: { evictionSoft?: number; softGraceMs?: number } = {}): void
     ...common,
     inputs,
     probes: new PodProbes({ ...common, runtime, probeClient: noProbes, hostIp: () => undefined, recordEvent }),
+    heartbeats: noHeartbeats(time),
     nodeName: 'edge-1',
     api,
     runtime,

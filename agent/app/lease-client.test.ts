@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../shared/kinds/types.ts';
 import { answered, refused, scriptedApi, silentLog, timedOut, virtualTime } from '../../test/support/agent-api.ts';
 import type { KubeAnswer } from '../ports/kube-api.ts';
+import { type ClockReading, clockReading } from '../rules/offline-stop.ts';
 import { LeaseClient } from './lease-client.ts';
 
 const node = { kind: 'Node', metadata: { name: 'n1', uid: 'u1' } };
@@ -31,6 +32,7 @@ function world(answers: Readonly<Record<string, readonly KubeAnswer[]>>, registe
     return left.get(request)?.shift();
   });
   const accepted: [string | undefined, boolean][] = [];
+  const sentAt: ClockReading[] = [];
   const warnings: string[] = [];
   const errors: string[] = [];
   let registrations = 0;
@@ -48,9 +50,12 @@ function world(answers: Readonly<Record<string, readonly KubeAnswer[]>>, registe
       registrations += 1;
       return registered ?? false;
     },
-    onAccepted: (given, isRelayed) => accepted.push([given.metadata.resourceVersion, isRelayed]),
+    onAccepted(given, isRelayed, at) {
+      accepted.push([given.metadata.resourceVersion, isRelayed]);
+      sentAt.push(at);
+    },
   });
-  return { client, api, time, sent, accepted, warnings, errors, stopper, registrations: () => registrations };
+  return { client, api, time, sent, accepted, sentAt, warnings, errors, stopper, registrations: () => registrations };
 }
 
 describe('to ensure the Lease', () => {
@@ -174,6 +179,27 @@ describe('a renewal', () => {
     expect(api.requests.every(({ prefersMinimal, timeoutMs }) => prefersMinimal === true && timeoutMs === 7_000)).toBe(
       true,
     );
+  });
+
+  it('and a creation report the time before they were sent, of the attempt that was answered', async () => {
+    const ok = answered(200, lease());
+    const { client, api, time, sentAt } = world({
+      'PUT lease': [timedOut, ok],
+      'GET lease': [refused(404, 'NotFound')],
+      'GET node': [answered(200, node)],
+      'POST lease': [relayed(answered(201, lease()))],
+    });
+    const send = api.send.bind(api);
+    const before: ClockReading[] = [];
+    api.send = async (request) => {
+      if (request.method !== 'GET') before.push(clockReading(time));
+      const answer = await send(request);
+      await time.sleep(2_000);
+      return answer;
+    };
+    await client.renew(lease());
+    await client.ensure();
+    expect(sentAt).toEqual(before.slice(1));
   });
 
   it('is tried five times, on a new connection from the third one on', async () => {

@@ -10,6 +10,7 @@ import { ENSURE_LEASE_WAITS, retryAfterWaitMs } from '../rules/backoff.ts';
 import { answeredWith, describeAnswer, nodeIn } from '../rules/kube-answer.ts';
 import { LEASES_PATH, leasePath, needsOwner, newLease, nodePath, type Renewal, renewedLease } from '../rules/lease.ts';
 import { leaseRead, leaseWrite, RENEWAL_ATTEMPTS_MAX, renewedBy } from '../rules/lease-answers.ts';
+import { type ClockReading, clockReading } from '../rules/offline-stop.ts';
 import { earliestStoredMs } from '../rules/relay-use.ts';
 
 export interface LeaseClientDependencies {
@@ -32,13 +33,14 @@ export interface LeaseClientDependencies {
   readonly usage?: () => NodeUsage | undefined;
   /**
    * Called with each Lease that the server accepted from us: renewed or created. `isRelayed`: a relay may have made up
-   * the answer.
+   * the answer. `sentAt`: read before the request was sent.
    */
-  readonly onAccepted: (lease: KubeObject, isRelayed: boolean) => void;
+  readonly onAccepted: (lease: KubeObject, isRelayed: boolean, sentAt: ClockReading) => void;
 }
 
 type EnsureAttempt =
-  | { readonly kind: 'found' | 'created'; readonly lease: KubeObject }
+  | { readonly kind: 'found'; readonly lease: KubeObject }
+  | { readonly kind: 'created'; readonly lease: KubeObject; readonly isRelayed: boolean; readonly sentAt: ClockReading }
   /** The Node, which owns the Lease, cannot be read. */
   | { readonly kind: 'noOwner' }
   | { readonly kind: 'failed'; readonly answer: KubeAnswer };
@@ -61,7 +63,7 @@ export class LeaseClient {
     const { nodeName, log, stop, onAccepted } = this.#dependencies;
     for (let attempt = 0; !stop.aborted; attempt += 1) {
       const ensured = await this.#readOrCreate();
-      if (ensured.kind === 'created') onAccepted(ensured.lease, false);
+      if (ensured.kind === 'created') onAccepted(ensured.lease, ensured.isRelayed, ensured.sentAt);
       if (ensured.kind === 'noOwner') return undefined;
       if (ensured.kind !== 'failed') return ensured;
       const waitMs = backoffMs(ENSURE_LEASE_WAITS, attempt);
@@ -90,12 +92,13 @@ export class LeaseClient {
         heartbeat: { intervalMs: intervalMs(), storedAtMs: this.#storedAtMs },
       } as const;
       const fromMs = time.monotonicMs();
+      const sentAt = clockReading(time);
       const answer = await this.#send(renewal);
       const written = leaseWrite(answer, nodeName);
       if (written.kind === 'written') {
-        const isRelayed = answer.kind === 'answered' && answer.isRelayed === true;
+        const isRelayed = isFromRelay(answer);
         this.#storedAtMs = earliestStoredMs({ fromMs, answeredAtMs: time.monotonicMs(), isRelayed });
-        onAccepted(renewedBy(body, written.lease), isRelayed);
+        onAccepted(renewedBy(body, written.lease), isRelayed, sentAt);
         return true;
       }
       log.warn('the Lease was not renewed', { node: nodeName, why: this.#whyNoLease(answer), attempt });
@@ -118,9 +121,11 @@ export class LeaseClient {
     if (read.kind === 'failed') return { kind: 'failed', answer: found };
     const node = await this.#owner();
     if (node === undefined) return { kind: 'noOwner' };
+    const sentAt = clockReading(this.#dependencies.time);
     const created = await this.#send({ method: 'POST', path: LEASES_PATH, body: newLease(node, this.#timing()) });
     const written = leaseWrite(created, nodeName);
-    return written.kind === 'written' ? { kind: 'created', lease: written.lease } : { kind: 'failed', answer: created };
+    if (written.kind !== 'written') return { kind: 'failed', answer: created };
+    return { kind: 'created', lease: written.lease, isRelayed: isFromRelay(created), sentAt };
   }
 
   /** The body of the PUT. Undefined without a base, or if the base has no owner and the Node cannot be read. */
@@ -177,3 +182,5 @@ export class LeaseClient {
     if (waitMs > 0) await time.sleep(waitMs, stop);
   }
 }
+
+const isFromRelay = (answer: KubeAnswer): boolean => answer.kind === 'answered' && answer.isRelayed === true;

@@ -69,6 +69,17 @@ describe('the lease loop', () => {
     expect(beats).toEqual([time.nowMs(), time.nowMs()]);
   });
 
+  it('notifies of heartbeats that the cluster itself answered before all else, and of none of a relay', async () => {
+    const relayed: KubeAnswer = { kind: 'answered', status: 200, body: lease('2', '2'), isRelayed: true };
+    const { loop } = world({ answer: inOrder([answered(200, lease('0')), relayed, answered(200, lease('3', '3'))]) });
+    const calls: string[] = [];
+    loop.onPodsChange(() => calls.push('pods'));
+    loop.onBeat(() => calls.push('beat'));
+    loop.onDirectBeat(() => calls.push('direct'));
+    for (let round = 0; round < 2; round += 1) await loop.round();
+    expect(calls).toEqual(['beat', 'pods', 'direct', 'beat', 'pods']);
+  });
+
   it('notifies once per change of pods, and never sends the annotation back', async () => {
     const versions = [undefined, undefined, '1', '1', '3'];
     const { loop, api } = world({

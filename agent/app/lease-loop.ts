@@ -31,6 +31,7 @@ import {
   podsVersionOf,
   renewIntervalMs,
 } from '../rules/lease.ts';
+import type { ClockReading } from '../rules/offline-stop.ts';
 import { LeaseClient, type LeaseClientDependencies } from './lease-client.ts';
 
 export type LeaseLoopDependencies = Omit<
@@ -39,6 +40,7 @@ export type LeaseLoopDependencies = Omit<
 >;
 
 export type BeatListener = (atMs: number, silentMs: number) => void;
+export type DirectBeatListener = (sentAt: ClockReading) => void;
 
 export interface LeaseLoop {
   /** Renews until stopped. */
@@ -54,6 +56,11 @@ export interface LeaseLoop {
    * previous one (milliseconds; 0 for the first). After a long interval the controller may have marked the Node.
    */
   onBeat(listener: BeatListener): void;
+  /**
+   * Called after each heartbeat that the cluster itself answered, before all other listeners, with the time before it
+   * was sent. A relay may have made up its answers.
+   */
+  onDirectBeat(listener: DirectBeatListener): void;
   /** Called when the answer to a heartbeat says that pods of this node changed since the previous one. */
   onPodsChange(listener: () => void): void;
   /** Called when the answer to a heartbeat says that a log was requested since the previous one. */
@@ -75,9 +82,10 @@ export function createLeaseLoop(
     nodeName,
     durationSeconds: () => timing.durationSeconds,
     intervalMs: () => timing.intervalMs,
-    onAccepted: (lease, isRelayed) => {
+    onAccepted: (lease, isRelayed, sentAt) => {
       cached = lease;
       timing = followedTiming(timing, answeredTiming(lease) ?? configured, time.monotonicMs(), isRelayed);
+      if (!isRelayed) beats.addDirect(sentAt);
       beats.add(lease);
     },
   });
@@ -109,6 +117,7 @@ export function createLeaseLoop(
     beatNow: () => wake.abort(),
     cached: () => cached,
     onBeat: (listener) => beats.onBeat(listener),
+    onDirectBeat: (listener) => beats.onDirectBeat(listener),
     onPodsChange: (listener) => beats.onPodsChange(listener),
     onLogRequest: (listener) => beats.onLogRequest(listener),
   };
@@ -118,6 +127,7 @@ export function createLeaseLoop(
 class AcknowledgedBeats {
   readonly #time: Pick<AgentTime, 'nowMs' | 'monotonicMs'>;
   readonly #beatListeners: BeatListener[] = [];
+  readonly #directListeners: DirectBeatListener[] = [];
   readonly #podsListeners: (() => void)[] = [];
   readonly #logListeners: (() => void)[] = [];
   #podsVersion: string | undefined;
@@ -133,12 +143,20 @@ class AcknowledgedBeats {
     this.#beatListeners.push(listener);
   }
 
+  onDirectBeat(listener: DirectBeatListener): void {
+    this.#directListeners.push(listener);
+  }
+
   onPodsChange(listener: () => void): void {
     this.#podsListeners.push(listener);
   }
 
   onLogRequest(listener: () => void): void {
     this.#logListeners.push(listener);
+  }
+
+  addDirect(sentAt: ClockReading): void {
+    for (const listener of this.#directListeners) listener(sentAt);
   }
 
   add(lease: KubeObject): void {

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import type { KubeObject } from '../../shared/kinds/types.ts';
 import { silentLog, silentMeter } from '../../test/support/agent-api.ts';
 import { apiInMemory, NODES, node, pod, podsIn } from '../../test/support/api-in-memory.ts';
+import { noHeartbeats } from '../../test/support/memory-heartbeat-file.ts';
 import { memoryRuntime } from '../../test/support/memory-runtime.ts';
 import { SteppedTime, settle } from '../../test/support/stepped-time.ts';
 import type { KubeAnswer, KubeRequest } from '../ports/kube-api.ts';
@@ -38,6 +39,7 @@ it('failures of a pod are counted from one again after a success', async () => {
       onResult() {},
       stop() {},
     },
+    heartbeats: noHeartbeats(time),
     inputs: { prepare: async () => {}, changed() {}, remove: async () => {}, keepOnly() {} },
     time,
     fraction: () => 0,

@@ -3,6 +3,7 @@ import type { KubeObject, KubePod } from '../../shared/kinds/types.ts';
 import { recordsOf } from '../../shared/kubernetes/normal-form.ts';
 import { silentLog, silentMeter, timedOut } from '../../test/support/agent-api.ts';
 import { type ApiInMemory, apiInMemory, NODES, node, pod, podsIn } from '../../test/support/api-in-memory.ts';
+import { noHeartbeats } from '../../test/support/memory-heartbeat-file.ts';
 import { type MemoryRuntime, memoryRuntime } from '../../test/support/memory-runtime.ts';
 import { type MemoryVolumes, memoryVolumes } from '../../test/support/memory-volumes.ts';
 import { SteppedTime, settle } from '../../test/support/stepped-time.ts';
@@ -62,6 +63,7 @@ function newLoop(over: Partial<PodLoopDependencies> = {}, remembered?: Remembere
     nodeName: 'edge-1',
     runtime,
     inputs,
+    heartbeats: noHeartbeats(time),
     probes: new PodProbes({ ...shared, runtime, probeClient: noProbes }),
     meter: {
       ...silentMeter,

@@ -20,6 +20,7 @@ import { retryAfterWaitMs } from '../rules/backoff.ts';
 import { isMirrorPod, isStaticPod } from '../rules/critical-pod.ts';
 import { killRequest } from '../rules/kill-request.ts';
 import { answeredWith } from '../rules/kube-answer.ts';
+import { type ClockReading, offlineRunMs } from '../rules/offline-stop.ts';
 import { finalPodDeletion } from '../rules/pod-requests.ts';
 import { isContradicted } from '../rules/pod-status.ts';
 import type { PodStatus } from '../rules/shutdown-status.ts';
@@ -27,9 +28,11 @@ import { isMirrorOf } from '../rules/static-pod.ts';
 import { waitAtMost } from './bounded-wait.ts';
 import { listPods } from './pod-list.ts';
 import type { PodLoopDependencies } from './pods/dependencies.ts';
+import { OfflineStops } from './pods/offline-stops.ts';
 import { PodAdmissions } from './pods/pod-admissions.ts';
 import { hasFinished, isDeleted, isWantedAgain, newPodEntry, type PodEntry } from './pods/pod-entry.ts';
 import { PodWorkers } from './pods/pod-workers.ts';
+import { isRunning } from './pods/runtime-view.ts';
 
 /** Longest time between two lists, for changes that no heartbeat announced. Milliseconds. */
 const LIST_EVERY_MS = 300_000;
@@ -50,6 +53,12 @@ export interface PodLoop {
   run(stop: AbortSignal): Promise<void>;
   /** The pods of this node may have changed. */
   podsChanged(): void;
+  /**
+   * The cluster itself answered a heartbeat. Pods that were without one for too long are stopped nevertheless.
+   *
+   * @param sentAt read before the heartbeat was sent
+   */
+  heartbeatAnswered(sentAt: ClockReading): void;
   /** Pods that run or are about to. */
   activePods(): readonly KubePod[];
   /**
@@ -71,6 +80,7 @@ class ListingPodLoop implements PodLoop {
   readonly #entries = new Map<string, PodEntry>();
   readonly #admissions: PodAdmissions;
   readonly #workers: PodWorkers;
+  readonly #offline: OfflineStops;
   #listRequested = true;
   /** The API has answered a list. */
   #hasListed = false;
@@ -87,9 +97,16 @@ class ListingPodLoop implements PodLoop {
   constructor(dependencies: PodLoopDependencies) {
     this.#dependencies = dependencies;
     this.#admissions = new PodAdmissions(dependencies, this.#entries);
+    this.#offline = new OfflineStops({
+      ...dependencies,
+      entries: this.#entries,
+      request: (entry) => this.#workers.request(entry),
+      stopSignal: () => this.#stop,
+    });
     this.#workers = new PodWorkers({
       ...dependencies,
       entries: this.#entries,
+      offline: this.#offline,
       isStopping: () => this.#isStopping(),
       requestList: () => this.podsChanged(),
       onRetry: () => this.#wake.abort(),
@@ -132,6 +149,8 @@ class ListingPodLoop implements PodLoop {
   async sync(stop?: AbortSignal): Promise<boolean> {
     this.#listRequested = false;
     const staticPods = this.#dependencies.staticPods?.() ?? [];
+    // Newer heartbeats say nothing about this list.
+    const heartbeat = this.#dependencies.heartbeats.newest();
     const listed = await this.#list(stop);
     if (listed === undefined) {
       await this.#startRemembered();
@@ -142,10 +161,13 @@ class ListingPodLoop implements PodLoop {
     const mirrors = await this.#mirrorsOf(staticPods, listed.filter(isMirrorPod));
     const pods = [...listed.filter((pod) => !isMirrorPod(pod)), ...staticPods];
     const running = await this.#dependencies.runtime.pods();
-    this.#updateEntries(pods, running);
+    this.#updateEntries(pods, running, heartbeat);
     this.#useMirrors(mirrors);
     this.#dependencies.inputs.keepOnly(new Set(this.#entries.keys()));
-    const isDecided = await this.#admissions.decide(new Set(running.map(({ uid }) => uid)), stop);
+    const decision = this.#admissions.decide(new Set(running.map(({ uid }) => uid)), stop);
+    // Running pods are admitted by now. They do not wait for the Node if they must stop.
+    this.#offline.adopt(running);
+    const isDecided = await decision;
     for (const entry of [...this.#entries.values()]) {
       // A pod that waits for its admission is left alone, unless it has to stop.
       if (!entry.present || entry.admission !== 'waiting' || isDeleted(entry)) this.#workers.request(entry);
@@ -156,8 +178,7 @@ class ListingPodLoop implements PodLoop {
 
   /** A network that is down may leave the first list without an answer for longer than a machine should wait. */
   async #startRememberedInTime(stop: AbortSignal): Promise<void> {
-    const { memory, time, log } = this.#dependencies;
-    if (memory === undefined || memory.remembered.length === 0) return;
+    const { time, log } = this.#dependencies;
     this.#startRememberedAtMs = time.monotonicMs() + FIRST_LIST_MS;
     await time.sleep(FIRST_LIST_MS, stop);
     await this.#startRemembered().catch((cause: unknown) => {
@@ -169,7 +190,9 @@ class ListingPodLoop implements PodLoop {
   /** Starts the remembered pods, the most important first, unless the API has answered. */
   async #startRemembered(): Promise<void> {
     const { memory, time, log } = this.#dependencies;
-    if (memory === undefined || this.#hasStartedRemembered || this.#isStopping()) return;
+    if (this.#hasListed || this.#isStopping()) return;
+    await this.#takeOverRunning();
+    if (memory === undefined || memory.remembered.length === 0 || this.#hasStartedRemembered) return;
     if (this.#hasListed || this.#isRefused || time.monotonicMs() < this.#startRememberedAtMs) return;
     const priorityOf = ({ spec }: KubePod): number => spec?.priority ?? 0;
     const pods = memory.remembered.toSorted((one, other) => priorityOf(other) - priorityOf(one));
@@ -182,15 +205,27 @@ class ListingPodLoop implements PodLoop {
   async #startWithoutNode(pods: readonly KubePod[], isRemembered: boolean): Promise<void> {
     const isNew = ({ metadata: { uid = '' } }: KubePod): boolean => !this.#entries.has(uid);
     if (!pods.some(isNew)) return;
-    const running = new Set((await this.#dependencies.runtime.pods()).map(({ uid }) => uid));
+    const running = await this.#dependencies.runtime.pods();
     // A list may have decided meanwhile.
     if (isRemembered && this.#hasListed) return;
-    for (const pod of pods.filter(isNew)) {
-      const entry = { ...newPodEntry(pod, true), isRemembered };
+    const entries = pods.filter(isNew).map((pod) => ({ ...newPodEntry(pod, true), isRemembered }));
+    for (const entry of entries) {
       this.#add(entry);
-      this.#admissions.admitWithoutNode(entry, running.has(entry.uid));
-      this.#workers.request(entry);
+      this.#admissions.admitWithoutNode(
+        entry,
+        running.some(({ uid }) => uid === entry.uid),
+      );
     }
+    this.#offline.adopt(running);
+    for (const entry of entries) this.#workers.request(entry);
+  }
+
+  /** Takes over the pods that run and may have to stop without the API. They need not be remembered. */
+  async #takeOverRunning(): Promise<void> {
+    const running = await this.#dependencies.runtime.pods();
+    const isAffected = (pod: KubePod): boolean => offlineRunMs(pod) !== undefined;
+    const pods = running.filter(isRunning).flatMap(({ pod }) => (pod !== undefined && isAffected(pod) ? [pod] : []));
+    await this.#startWithoutNode(pods, true);
   }
 
   /** Keeps which pods run, for a start without the API. Before a list or such a start, nothing is known. */
@@ -226,8 +261,14 @@ class ListingPodLoop implements PodLoop {
   }
 
   podsChanged(): void {
+    // After a suspend, this is earlier than the timers.
+    this.#offline.check();
     this.#listRequested = true;
     this.#wake.abort();
+  }
+
+  heartbeatAnswered(sentAt: ClockReading): void {
+    if (this.#offline.answered(sentAt)) this.podsChanged();
   }
 
   activePods(): readonly KubePod[] {
@@ -304,13 +345,13 @@ class ListingPodLoop implements PodLoop {
     return undefined;
   }
 
-  #updateEntries(listed: readonly KubePod[], running: readonly RunningPod[]): void {
+  #updateEntries(listed: readonly KubePod[], running: readonly RunningPod[], listedAfter?: ClockReading): void {
     for (const entry of this.#entries.values()) entry.present = false;
     for (const pod of listed) {
       const entry = this.#entries.get(pod.metadata.uid ?? '');
-      if (entry === undefined) this.#add(newPodEntry(pod, true));
+      if (entry === undefined) this.#add({ ...newPodEntry(pod, true), listedAfter });
       else {
-        Object.assign(entry, { pod, present: true, isRemembered: false });
+        Object.assign(entry, { pod, present: true, isRemembered: false, listedAfter });
         if (!isStaticPod(pod) && isContradicted(entry.status, pod.status)) delete entry.reported;
       }
     }

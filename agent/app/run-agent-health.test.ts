@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { silentLog, silentMeter } from '../../test/support/agent-api.ts';
+import { memoryHeartbeatFile } from '../../test/support/memory-heartbeat-file.ts';
 import { memoryRuntime } from '../../test/support/memory-runtime.ts';
 import { memoryVolumes } from '../../test/support/memory-volumes.ts';
 import { SteppedTime } from '../../test/support/stepped-time.ts';
@@ -57,6 +58,7 @@ it('the agent serves its checks under the names that monitoring asks for', async
     numa: { nodes: [], distances: undefined },
     swaps: undefined,
     runtime: memoryRuntime(time),
+    heartbeatFile: memoryHeartbeatFile(),
     volumes: memoryVolumes(),
     probeClient: { httpGet: async () => ({ kind: 'failed', message: '' }), tcpConnect: async () => undefined },
     shutdownSignal: {

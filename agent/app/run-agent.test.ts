@@ -4,6 +4,7 @@ import { recordsOf, textOf } from '../../shared/kubernetes/normal-form.ts';
 import { silentLog, silentMeter } from '../../test/support/agent-api.ts';
 import { type ApiInMemory, apiInMemory, pod, podsIn } from '../../test/support/api-in-memory.ts';
 import { CutDisk } from '../../test/support/cut-disk.ts';
+import { memoryHeartbeatFile } from '../../test/support/memory-heartbeat-file.ts';
 import { memoryRuntime } from '../../test/support/memory-runtime.ts';
 import { memoryVolumes } from '../../test/support/memory-volumes.ts';
 import { SteppedTime, settle } from '../../test/support/stepped-time.ts';
@@ -106,6 +107,7 @@ describe('the agent', () => {
       numa: { nodes: [], distances: undefined },
       swaps: undefined,
       runtime,
+      heartbeatFile: memoryHeartbeatFile(),
       volumes: memoryVolumes(),
       probeClient: { httpGet: async () => ({ kind: 'failed', message: '' }), tcpConnect: async () => undefined },
       shutdownSignal: {

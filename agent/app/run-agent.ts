@@ -12,6 +12,7 @@ import { defined } from '../../shared/defined.ts';
 import type { KubeNode, KubePod } from '../../shared/kinds/types.ts';
 import { recordsOf, textOf } from '../../shared/kubernetes/normal-form.ts';
 import type { HealthCheck } from '../ports/health-check.ts';
+import type { HeartbeatFile } from '../ports/heartbeat-file.ts';
 import type { KubeAnswer, KubeApi } from '../ports/kube-api.ts';
 import type { MachineKeys } from '../ports/machine-keys.ts';
 import type { ConnectPort } from '../ports/pod-port.ts';
@@ -26,9 +27,11 @@ import { leaseDurationSeconds, renewIntervalMs } from '../rules/lease.ts';
 import { leaseLoopComplaint } from '../rules/lease-liveness.ts';
 import type { NodeEvent } from '../rules/node-event.ts';
 import { initialNode } from '../rules/node-registration.ts';
+import { offlineRunMs } from '../rules/offline-stop.ts';
 import { apiServiceVariables } from '../rules/service-variables.ts';
 import { shutdownBuckets } from '../rules/shutdown-settings.ts';
 import { NODE_SHUTTING_DOWN } from '../rules/shutdown-status.ts';
+import { AnsweredHeartbeats } from './answered-heartbeats.ts';
 import { createEventRecorder, type EventRecorder } from './events.ts';
 import { Eviction } from './eviction.ts';
 import { createKeyRotation, type KeyRotation } from './key-rotation.ts';
@@ -69,6 +72,8 @@ export interface AgentParts extends StartParts {
   readonly staticPods?: (() => readonly KubePod[]) | undefined;
   /** Absent: no pod of before runs without the API. */
   readonly memory?: PodMemory | undefined;
+  /** Keeps the last answered heartbeat. */
+  readonly heartbeatFile: HeartbeatFile;
   readonly probeClient: ProbeClient;
   readonly shutdownSignal: ShutdownSignal;
   /** Absent: suspends are not announced. */
@@ -92,7 +97,9 @@ export type UpdateParts = Pick<SelfUpdateDependencies, 'version' | 'versions' | 
 export async function runAgent(parts: AgentParts, stop: AbortSignal): Promise<void> {
   const started = await checkStart(parts);
   const remembered = await parts.memory?.read();
-  const loops = createLoops(parts, started, remembered, stop);
+  const heartbeats = new AnsweredHeartbeats({ ...parts, file: parts.heartbeatFile });
+  await heartbeats.read();
+  const loops = createLoops(parts, started, { remembered, heartbeats }, stop);
   connectLoops(parts, loops);
   placeContainers(parts, started);
   parts.meter.gauge('kubelet_node_name', 1, { node: parts.config.nodeName });
@@ -100,8 +107,15 @@ export async function runAgent(parts: AgentParts, stop: AbortSignal): Promise<vo
   await parts.serveHealth(healthChecks(parts, loops));
   loops.events.aboutNode({ type: 'Normal', reason: 'Starting', message: 'Starting kubelet.' });
   // Pods that are known start without the API.
-  const hasKnownPods = parts.staticPods !== undefined || (remembered?.pods.length ?? 0) > 0;
+  const hasKnownPods =
+    parts.staticPods !== undefined || (remembered?.pods.length ?? 0) > 0 || (await mayHaveToStop(parts.runtime));
   await runLoops(loops, hasKnownPods, stop);
+}
+
+/** Whether a pod runs that may have to stop without the API. If that is unknown, it may. */
+async function mayHaveToStop(runtime: PodRuntime): Promise<boolean> {
+  const pods = await runtime.pods().catch(() => undefined);
+  return pods?.some(({ pod }) => pod !== undefined && offlineRunMs(pod) !== undefined) ?? true;
 }
 
 /** Results of the start checks. */
@@ -130,7 +144,7 @@ interface Loops {
 function createLoops(
   parts: AgentParts,
   started: Started,
-  remembered: Remembered | undefined,
+  { remembered, heartbeats }: { remembered: Remembered | undefined; heartbeats: AnsweredHeartbeats },
   stop: AbortSignal,
 ): Loops {
   const { config, api, beatApi, memory, runtime, time, fraction, log, meter } = parts;
@@ -212,6 +226,7 @@ function createLoops(
     api,
     runtime,
     probes,
+    heartbeats,
     staticPods: parts.staticPods,
     memory: memory && {
       remembered: remembered?.pods ?? [],
@@ -372,6 +387,7 @@ function connectLoops(parts: AgentParts, loops: Loops): void {
   const { meter } = parts;
   const { leaseLoop, registration, statusLoop, podLoop, nodeBuilder, events, logSender, selfUpdate } = loops;
   const leaseMs = leaseSecondsOf(parts) * 1_000;
+  leaseLoop.onDirectBeat((sentAt) => podLoop.heartbeatAnswered(sentAt));
   leaseLoop.onPodsChange(() => podLoop.podsChanged());
   parts.runtime.useInputs?.(loops.podInputs);
   parts.runtime.onEvent?.((pod, event) => events.aboutPod(pod, event));

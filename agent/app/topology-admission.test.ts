@@ -24,7 +24,7 @@ function manager(policy: 'single-numa-node' | 'none') {
     policy === 'none'
       ? undefined
       : { policy, scope: 'container' as const, allNodes: maskOf([0, 1]), distances: undefined };
-  const time = { nowMs: () => 0, monotonicMs: () => 0, sleep: () => Promise.resolve() };
+  const time = { nowMs: () => 0, monotonicMs: () => 0, uptimeMs: () => 0, sleep: () => Promise.resolve() };
   return { counted, topology: topologyManager({ settings, nodes, meter, time }) };
 }
 

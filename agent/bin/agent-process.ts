@@ -147,6 +147,7 @@ export class AgentProcess {
                   nowMs: Date.now,
                 }),
           memory: await this.#podMemory(),
+          heartbeatFile: platform.heartbeatFile,
           probeClient: this.#probes,
           volumes: platform.volumes(),
           shutdownSignal: platform.shutdownSignal,

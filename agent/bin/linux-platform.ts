@@ -3,9 +3,11 @@ import { cgroupNode, openPodCgroups } from '../adapters/cgroup/open-pod-cgroups.
 import { LinuxMachine } from '../adapters/linux-machine/linux-machine.ts';
 import { logind } from '../adapters/logind/logind.ts';
 import { readNuma } from '../adapters/numa/numa.ts';
+import { readBootId } from '../adapters/runtime-exec/process-table.ts';
 import { execRuntime } from '../adapters/runtime-exec/runtime-exec.ts';
 import { noRuntime } from '../adapters/runtime-none/runtime-none.ts';
 import { podmanRuntime } from '../adapters/runtime-podman/runtime-podman.ts';
+import { heartbeatFile } from '../adapters/system/heartbeat-file.ts';
 import { systemTime } from '../adapters/system/time.ts';
 import { memoryDirectory } from '../adapters/volumes/memory-directory.ts';
 import { podVolumes } from '../adapters/volumes/pod-volumes.ts';
@@ -22,7 +24,8 @@ export function openLinux(options: PlatformOptions): Platform {
   return {
     machine,
     openRuntime: () => openRuntime(options, machine),
-    volumes: () => podVolumes({ rootDirectory, memoryDirectory: memoryDirectory() }),
+    volumes: () => podVolumes({ rootDirectory, memoryDirectory: memoryDirectory('volumes') }),
+    heartbeatFile: heartbeatFile(memoryDirectory('heartbeat') ?? rootDirectory, config, readBootId),
     // Only topology policies need the NUMA nodes. Without a policy they may be unreadable.
     numa: async () => (config.topologyManagerPolicy === 'none' ? NO_NUMA : readNuma()),
     swaps: () => machine.swaps(),

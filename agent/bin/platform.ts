@@ -3,6 +3,7 @@ import type { Log } from '../../shared/observability/log.ts';
 import type { SleepSignal } from '../app/sleep-watch.ts';
 import type { StartParts } from '../app/start-checks.ts';
 import type { AgentConfig } from '../config.ts';
+import type { HeartbeatFile } from '../ports/heartbeat-file.ts';
 import type { Machine } from '../ports/machine.ts';
 import type { PodRuntime } from '../ports/pod-runtime.ts';
 import type { PodVolumes } from '../ports/pod-volumes.ts';
@@ -25,6 +26,7 @@ export interface Platform {
   volumes(): PodVolumes;
   numa(): Promise<StartParts['numa']>;
   swaps(): Promise<string | undefined>;
+  readonly heartbeatFile: HeartbeatFile;
   readonly shutdownSignal: ShutdownSignal;
   /** Absent: suspends are not announced. */
   readonly sleepSignal: SleepSignal | undefined;

@@ -1,10 +1,11 @@
 import { noRuntime } from '../adapters/runtime-none/runtime-none.ts';
+import { heartbeatFile } from '../adapters/system/heartbeat-file.ts';
 import { systemTime } from '../adapters/system/time.ts';
 import { type OwnService, startOwnService } from '../adapters/windows/own-service.ts';
 import { plainVolumes } from '../adapters/windows/plain-volumes.ts';
 import { preshutdownSignal } from '../adapters/windows/preshutdown.ts';
 import type { ServiceOptions } from '../adapters/windows/service-messages.ts';
-import { WindowsMachine } from '../adapters/windows/windows-machine.ts';
+import { bootId, WindowsMachine } from '../adapters/windows/windows-machine.ts';
 import { windowsRuntime } from '../adapters/windows/windows-runtime.ts';
 import type { PodRuntime } from '../ports/pod-runtime.ts';
 import { NO_NUMA, type Platform, type PlatformOptions } from './platform.ts';
@@ -20,6 +21,7 @@ export async function openWindows(options: PlatformOptions): Promise<Platform> {
     machine: new WindowsMachine({ rootDirectory }),
     openRuntime: async () => openRuntime(options),
     volumes: () => plainVolumes(rootDirectory),
+    heartbeatFile: heartbeatFile(rootDirectory, config, bootId),
     numa: async () => NO_NUMA,
     swaps: async () => undefined,
     shutdownSignal: preshutdownSignal(service),

@@ -37,6 +37,8 @@ export interface RunningPod {
   readonly uid: string;
   readonly namespace: string;
   readonly name: string;
+  /** As it was started first; absent if the runtime does not keep it. */
+  readonly pod?: KubePod;
   /** Address of the pod: '' while it has none yet; absent if it is that of the machine. */
   readonly ip?: string;
   /** In the order of the pod's spec; absent if the runtime does not distinguish init containers. */

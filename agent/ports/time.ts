@@ -10,6 +10,11 @@ export interface AgentTime {
    * is measured with it.
    */
   monotonicMs(): number;
+  /**
+   * Uptime clock: milliseconds since the machine booted, with the time of suspends, which the monotonic clock of Linux
+   * does not count. It cannot be set.
+   */
+  uptimeMs(): number;
   /** Resolves after this time, or as soon as the signal is aborted. Never rejects. Milliseconds. */
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void>;
 }

@@ -53,6 +53,14 @@ it.each<[string, object, readonly string[]]>([
   expect(faultsOf(pod(spec))).toEqual(messages.map((message) => `items.0.spec.${path}: ${message}`));
 });
 
+it('names the annotation for pods that must not run on two machines', () => {
+  const annotations = { 'nodekeeper.dev/offline-stop-after': '2h', other: 'x' };
+  expect(faultsOf({ ...pod(), metadata: { name: 'p', annotations } })).toEqual([
+    'items.0.metadata.annotations.nodekeeper.dev/offline-stop-after: expected nothing: ' +
+      'a static pod is never stopped for this, found "2h"',
+  ]);
+});
+
 it('names a pod without a name and without a spec, and cuts long values', () => {
   expect(faultsOf({})).toEqual([
     'items.0.metadata.name: expected the name of the pod, found nothing',

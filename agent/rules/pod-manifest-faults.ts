@@ -1,5 +1,6 @@
 /** The checks of a pod in a file: those fields that the rules of the agent read. */
-import { isRecord, type Json } from '../../shared/kubernetes/normal-form.ts';
+import { OFFLINE_STOP_AFTER } from '../../shared/kinds/pods/offline-stop.ts';
+import { isRecord, type Json, recordOf } from '../../shared/kubernetes/normal-form.ts';
 import { parseQuantity } from '../../shared/kubernetes/quantity.ts';
 
 export type FieldPath = readonly (string | number)[];
@@ -26,10 +27,17 @@ export function podFaults(path: FieldPath, pod: Json): readonly FieldFault[] {
   const name = isRecord(metadata) ? metadata['name'] : undefined;
   return [
     ...(isName(name) ? [] : [unexpected([...path, 'metadata', 'name'], 'the name of the pod', name)]),
+    ...offlineStopFaults([...path, 'metadata', 'annotations', OFFLINE_STOP_AFTER], metadata),
     ...(isRecord(spec)
       ? specFaults([...path, 'spec'], spec)
       : [unexpected([...path, 'spec'], 'the spec of a pod', spec)]),
   ];
+}
+
+/** A static pod would run on: the cluster cannot keep it from two machines. */
+function offlineStopFaults(path: FieldPath, metadata: unknown): readonly FieldFault[] {
+  const value = recordOf(recordOf(metadata)['annotations'])[OFFLINE_STOP_AFTER];
+  return value === undefined ? [] : [unexpected(path, 'nothing: a static pod is never stopped for this', value)];
 }
 
 const isName = (value: unknown): boolean => typeof value === 'string' && value !== '';

@@ -123,6 +123,7 @@ function process(options: ProcessOptions = {}): Process {
   const clock = {
     nowMs: () => now.nowMs() + aheadMs(),
     monotonicMs: () => now.monotonicMs(),
+    uptimeMs: () => now.uptimeMs(),
     sleep: now.sleep.bind(now),
   };
   /** One request, as agent/adapters/http/kube-api.ts sends it. */

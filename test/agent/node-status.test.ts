@@ -76,6 +76,7 @@ function anAgent() {
   const time = {
     nowMs: () => server.nowMs(),
     monotonicMs: () => server.nowMs(),
+    uptimeMs: () => server.nowMs(),
     sleep: async (milliseconds: number) => server.advance(milliseconds),
   };
   const nodeIps = ['10.0.0.5', 'fd00::5'].map(parseIp).filter((address) => address !== undefined);

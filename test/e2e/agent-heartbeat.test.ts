@@ -60,6 +60,7 @@ async function machine(nodeName: string, aheadMs = 0): Promise<LeaseLoop> {
   const time = {
     nowMs: () => cluster.nowMs + aheadMs,
     monotonicMs: () => cluster.nowMs,
+    uptimeMs: () => cluster.nowMs,
     async sleep(milliseconds: number) {
       cluster.nowMs += milliseconds;
       sleeps += 1;

@@ -52,8 +52,9 @@ export function virtualTime(startMs: number, onSleep: (waits: readonly number[])
   return {
     waits,
     nowMs: () => nowMs,
-    // Another origin: a rule that mixes the two clocks fails.
+    // Other origins: a rule that mixes two clocks fails.
     monotonicMs: () => nowMs - startMs,
+    uptimeMs: () => 500_000 + nowMs - startMs,
     async sleep(milliseconds, signal) {
       if (signal?.aborted) return;
       waits.push(milliseconds);

@@ -7,16 +7,19 @@ import { probeClient } from '../../agent/adapters/probe/probe-client.ts';
 import { execRuntime } from '../../agent/adapters/runtime-exec/runtime-exec.ts';
 import { staticPodFiles } from '../../agent/adapters/static-pods/static-pod-files.ts';
 import { podVolumes } from '../../agent/adapters/volumes/pod-volumes.ts';
+import { AnsweredHeartbeats } from '../../agent/app/answered-heartbeats.ts';
 import { createPodLoop } from '../../agent/app/pod-loop.ts';
 import { PodInputs } from '../../agent/app/pods/pod-inputs.ts';
 import { PodProbes } from '../../agent/app/pods/pod-probes.ts';
 import { VolumeLimits } from '../../agent/app/pods/volume-limits.ts';
 import type { NodeEvent } from '../../agent/rules/node-event.ts';
+import { clockReading } from '../../agent/rules/offline-stop.ts';
 import { ADMITTED } from '../../agent/rules/pod-admission.ts';
 import type { ContainerStatus, KubeObject, KubePod } from '../../shared/kinds/types.ts';
 import { recordsOf } from '../../shared/kubernetes/normal-form.ts';
 import { silentLog, silentMeter } from './agent-api.ts';
 import { type ApiInMemory, apiInMemory, NODES, node, podsIn } from './api-in-memory.ts';
+import { memoryHeartbeatFile } from './memory-heartbeat-file.ts';
 import { scaledTime } from './scaled-time.ts';
 import { until } from './until.ts';
 
@@ -46,6 +49,8 @@ export interface ExecAgent {
   outputHas(pod: KubePod, text: string, container?: string): Promise<string>;
   eventSeen(text: string | RegExp): Promise<string>;
   statusHas(name: string, what: string, matches: (pod: KubePod) => boolean): Promise<KubePod>;
+  /** A heartbeat that is sent now is answered. */
+  beat(): void;
   /** Another agent process takes over: nothing is stopped. */
   restartAgent(): Promise<void>;
   close(): Promise<void>;
@@ -78,6 +83,7 @@ export async function execAgent(factor = 1): Promise<ExecAgent> {
     body: { status: { allocatable: { cpu: '2', memory: '4Gi', pods: '30', 'ephemeral-storage': '10Gi' } } },
   });
   const time = scaledTime(factor);
+  const file = memoryHeartbeatFile();
   const api = {
     async send({
       method,
@@ -117,8 +123,10 @@ export async function execAgent(factor = 1): Promise<ExecAgent> {
     });
     runtime.useInputs?.(inputs);
     runtime.onEvent?.(recordEvent);
+    const heartbeats = new AnsweredHeartbeats({ time, log: silentLog, file });
     const loop = createPodLoop({
       ...shared,
+      heartbeats,
       nodeName: 'edge-1',
       runtime,
       inputs,
@@ -130,7 +138,7 @@ export async function execAgent(factor = 1): Promise<ExecAgent> {
       gate: () => ADMITTED,
       topology: { admit: () => ADMITTED, release() {} },
     });
-    void loop.run(stop.signal);
+    void heartbeats.read().then(() => loop.run(stop.signal));
     void inputs.run(stop.signal);
     const limits = new VolumeLimits({
       ...shared,
@@ -212,6 +220,7 @@ export async function execAgent(factor = 1): Promise<ExecAgent> {
         throw new Error(`${what}: ${JSON.stringify({ ...last?.status, conditions })} ${events.join('; ')}`, { cause });
       });
     },
+    beat: () => agent.loop.heartbeatAnswered(clockReading(time)),
     async restartAgent() {
       agent.stop.abort();
       await agent.loop.settled();

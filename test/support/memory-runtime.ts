@@ -1,6 +1,7 @@
 /** A PodRuntime of nothing but memory: containers run until the test, or a stop, ends them. */
 import type { ContainerState, PodRuntime, RunningContainer, RunningPod } from '../../agent/ports/pod-runtime.ts';
 import type { AgentTime } from '../../agent/ports/time.ts';
+import type { KubePod } from '../../shared/kinds/types.ts';
 import { recordOf, recordsOf, textOf } from '../../shared/kubernetes/normal-form.ts';
 
 export interface MemoryRuntime extends PodRuntime {
@@ -15,6 +16,7 @@ export interface MemoryRuntime extends PodRuntime {
 
 interface Kept {
   readonly uid: string;
+  readonly pod: KubePod;
   readonly namespace: string;
   readonly name: string;
   containers: RunningContainer[];
@@ -63,19 +65,20 @@ export function memoryRuntime(time: AgentTime, refusal?: PodRuntime['refusal']):
     endsAfterSeconds: 0,
     failStarts: 0,
     health: async () => ({ kind: 'ready' }),
-    async start({ metadata: { uid = '', namespace = '', name = '' }, spec }) {
+    async start(pod) {
+      const { uid = '', namespace = '', name = '' } = pod.metadata;
       asked.push(`start ${name}`);
       if (runtime.failStarts > 0) {
         runtime.failStarts -= 1;
         throw new Error('no more processes');
       }
       if (pods.has(uid)) return;
-      const containers = recordsOf(recordOf(spec)['containers']).map((each): RunningContainer => {
+      const containers = recordsOf(recordOf(pod.spec)['containers']).map((each): RunningContainer => {
         const container = textOf(each['name']);
         const state: ContainerState = { kind: 'running', startedAtMs: time.nowMs() };
         return { name: container, state, restartCount: 0, containerId: `memory://${uid}/${container}/0` };
       });
-      pods.set(uid, { uid, namespace, name, containers });
+      pods.set(uid, { uid, pod, namespace, name, containers });
       tell(uid);
     },
     async stop(uid, graceSeconds) {

@@ -6,6 +6,7 @@ import type { AgentTime } from '../../agent/ports/time.ts';
 export const realTime: AgentTime = {
   nowMs: Date.now,
   monotonicMs: systemTime.monotonicMs,
+  uptimeMs: systemTime.uptimeMs,
   sleep: (milliseconds, signal) =>
     wait(milliseconds, undefined, { ref: false, ...(signal === undefined ? {} : { signal }) }).catch(() => undefined),
 };

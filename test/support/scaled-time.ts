@@ -9,6 +9,7 @@ export function scaledTime(factor: number): AgentTime {
   return {
     nowMs: () => Math.round(beganAtMs + passedMs()),
     monotonicMs: () => 1_000 + passedMs(),
+    uptimeMs: () => 2_000 + passedMs(),
     sleep: (milliseconds, signal) =>
       wait(milliseconds / factor, undefined, { ref: false, ...(signal === undefined ? {} : { signal }) }).catch(
         () => undefined,

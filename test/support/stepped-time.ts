@@ -13,6 +13,7 @@ export class SteppedTime implements AgentTime {
   #nowMs: number;
   readonly #startMs: number;
   #clockAheadMs = 0;
+  #suspendedMs = 0;
   #sleepers: Sleeper[] = [];
   readonly waits: number[] = [];
 
@@ -22,12 +23,22 @@ export class SteppedTime implements AgentTime {
   }
 
   nowMs(): number {
-    return this.#nowMs + this.#clockAheadMs;
+    return this.#nowMs + this.#suspendedMs + this.#clockAheadMs;
   }
 
   /** Has another origin than the wall clock: a rule that mixes the two fails. */
   monotonicMs(): number {
     return this.#nowMs - this.#startMs;
+  }
+
+  /** With another origin again, and with suspends. */
+  uptimeMs(): number {
+    return 500_000 + this.#nowMs - this.#startMs + this.#suspendedMs;
+  }
+
+  /** The machine is suspended: the monotonic clock and timers stop. */
+  suspend(milliseconds: number): void {
+    this.#suspendedMs += milliseconds;
   }
 
   /** Sets the wall clock; no time passes. */

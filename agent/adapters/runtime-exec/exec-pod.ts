@@ -29,6 +29,7 @@ import {
 import type { ProbeClient } from '../../ports/probe-client.ts';
 import type { AgentTime } from '../../ports/time.ts';
 import type { NodeEvent } from '../../rules/node-event.ts';
+import { offlineRunMs } from '../../rules/offline-stop.ts';
 import { restartPolicyOf } from '../../rules/pod-status.ts';
 import { nextBackOff, type RestartPolicy, restarts } from '../../rules/restart-back-off.ts';
 import type { PodCgroups } from '../cgroup/pod-cgroups.ts';
@@ -106,6 +107,7 @@ export class ExecPod {
     const { record, pod, uid } = this.#processes;
     return {
       uid,
+      pod,
       ...defined({ ip: record.podIp }),
       namespace: pod.metadata.namespace ?? '',
       name: pod.metadata.name ?? '',
@@ -134,8 +136,10 @@ export class ExecPod {
 
   /** Starts the containers that are due. */
   advance(): void {
-    const { record, isDetached } = this.#processes;
+    const { record, pod, isDetached } = this.#processes;
     if (isDetached || record.stopped) return;
+    // After a reboot it must not start again before the agent says so (decision 0061).
+    if (!this.#isWanted && offlineRunMs(pod) !== undefined) return;
     for (const container of record.containers) {
       if (container.kind === 'main') {
         record.initialised = true;

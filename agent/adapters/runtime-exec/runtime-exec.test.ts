@@ -66,6 +66,7 @@ function releasedTime() {
   const time: AgentTime = {
     nowMs: () => Date.now() + skippedMs,
     monotonicMs: () => realTime.monotonicMs() + skippedMs,
+    uptimeMs: () => realTime.uptimeMs() + skippedMs,
     sleep(milliseconds, signal) {
       if (milliseconds < 5_000) return realTime.sleep(milliseconds, signal);
       return new Promise((resolve) => {
@@ -98,6 +99,25 @@ describe('processes of a pod', () => {
     await runtime.start(pod);
     await stateWithin(runtime, pod, 'terminated');
     expect(outputOf(pod)).toBe(`${pod.metadata.name} on 192.0.2.7\noops\n`);
+  });
+
+  it.each([
+    ['at once', {}, 'running'],
+    ['when it says so', { 'nodekeeper.dev/offline-stop-after': '2h' }, 'terminated'],
+  ])('that ended while no agent ran start again with the next one %s', async (_, annotations, kind) => {
+    const pod = shellPod(['echo up; exec sleep 300'], { restartPolicy: 'Always' });
+    Object.assign(pod.metadata, { annotations });
+    const before = open();
+    await before.start(pod);
+    await written(pod, 'up');
+    await before.close();
+    process.kill(pidOf(pod), 'SIGKILL');
+    const next = open();
+    next.useStarted?.(() => true);
+    await stateWithin(next, pod, kind as 'running');
+    expect((await next.pods())[0]?.pod?.metadata).toEqual(pod.metadata);
+    await next.start(pod);
+    await stateWithin(next, pod, 'running');
   });
 
   it('leave nothing behind when the first of them ends', async () => {

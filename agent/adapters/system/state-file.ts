@@ -47,16 +47,19 @@ export async function syncDirectory(path: string): Promise<void> {
   }
 }
 
+/** Undefined when the file does not exist. */
+export async function textOf(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw cause;
+  }
+}
+
 export function stateFile(path: string, temporaryName: string): StateFile {
   return {
-    async read() {
-      try {
-        return await readFile(path, 'utf8');
-      } catch (cause) {
-        if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-        throw cause;
-      }
-    },
+    read: () => textOf(path),
     write: (text) => replaceFile(path, temporaryName, text, READABLE),
   };
 }

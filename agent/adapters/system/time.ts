@@ -1,5 +1,6 @@
 /** The system's clock and timers. */
 
+import { uptime } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
 import { defined } from '../../../shared/defined.ts';
 import type { AgentTime } from '../../ports/time.ts';
@@ -11,6 +12,9 @@ export const systemTime: AgentTime = {
   nowMs: Date.now,
   // CLOCK_MONOTONIC, which all processes of one boot share. performance.now() starts at 0 in each process.
   monotonicMs: () => Number(process.hrtime.bigint() / 1_000n) / 1_000,
+  // With suspends. libuv, uv_uptime(): /proc/uptime or CLOCK_BOOTTIME (src/unix/linux.c), GetTickCount64()
+  // (src/win/util.c).
+  uptimeMs: () => uptime() * 1_000,
   async sleep(milliseconds, signal) {
     if (signal?.aborted) return;
     const waitMs = Math.min(Math.max(0, milliseconds), WAIT_MAX_MS);

@@ -7,6 +7,7 @@ import type { PodRuntime } from '../../ports/pod-runtime.ts';
 import type { AgentTime, Fraction } from '../../ports/time.ts';
 import type { NodeEvent } from '../../rules/node-event.ts';
 import type { Admission } from '../../rules/pod-admission.ts';
+import type { AnsweredHeartbeats } from '../answered-heartbeats.ts';
 import type { PodInputs } from './pod-inputs.ts';
 import type { PodProbes } from './pod-probes.ts';
 
@@ -16,6 +17,7 @@ export interface PodLoopDependencies {
   readonly runtime: PodRuntime;
   readonly probes: Pick<PodProbes, 'update' | 'readinessOf' | 'remove' | 'onResult' | 'stop'>;
   readonly inputs: Pick<PodInputs, 'prepare' | 'changed' | 'remove' | 'keepOnly'>;
+  readonly heartbeats: AnsweredHeartbeats;
   readonly time: AgentTime;
   readonly fraction: Fraction;
   readonly log: Log;

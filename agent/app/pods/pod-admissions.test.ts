@@ -9,6 +9,7 @@ import {
   timedOut,
   virtualTime,
 } from '../../../test/support/agent-api.ts';
+import { noHeartbeats } from '../../../test/support/memory-heartbeat-file.ts';
 import { memoryRuntime } from '../../../test/support/memory-runtime.ts';
 import type { KubeAnswer } from '../../ports/kube-api.ts';
 import { ADMITTED, type Admission, refused as refusal } from '../../rules/pod-admission.ts';
@@ -58,6 +59,7 @@ function world({ pods, answer = node('10'), gate = () => ADMITTED, topology = ()
         onResult() {},
         stop() {},
       },
+      heartbeats: noHeartbeats(time),
       inputs: { prepare: async () => {}, changed() {}, remove: async () => {}, keepOnly() {} },
       time,
       fraction: () => 0,

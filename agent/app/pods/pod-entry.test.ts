@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import type { KubePod } from '../../../shared/kinds/types.ts';
-import { byAge, hasFinished, isDeleted, isTerminal, logFields, newPodEntry } from './pod-entry.ts';
+import type { PodStatus } from '../../rules/shutdown-status.ts';
+import { byAge, hasFinished, isDeleted, isTerminal, isWantedAgain, logFields, newPodEntry } from './pod-entry.ts';
 
 const podOf = (name: string, more: object = {}, phase?: NonNullable<KubePod['status']>['phase']): KubePod => ({
   metadata: { name, namespace: 'ns', uid: `${name}-uid`, ...more },
@@ -35,4 +36,13 @@ it('is sorted by age, then by name', () => {
     newPodEntry(podOf(name, second === undefined ? {} : { creationTimestamp: `2023-01-01T00:00:0${second}Z` }), true);
   const entries = [entryOf('b', 2), entryOf('c', 1), entryOf('a', 2), entryOf('z')];
   expect(entries.sort(byAge).map(({ pod }) => pod.metadata.name)).toEqual(['z', 'c', 'a', 'b']);
+});
+
+it('is wanted again when the API does not know yet that it was terminated, unless by an offline stop', () => {
+  const kill = { graceSeconds: 0, change: (status: PodStatus) => status, done: Promise.withResolvers<void>() };
+  const entry = { ...newPodEntry(podOf('a'), true), admission: 'admitted' as const, status: { phase: 'Running' } };
+  const ended = { ...entry, status: { phase: 'Failed' } };
+  expect([entry, ended].map(isWantedAgain)).toEqual([true, false]);
+  expect(isWantedAgain({ ...ended, kill })).toBe(true);
+  expect(isWantedAgain({ ...ended, kill: { ...kill, isOfflineStop: true } })).toBe(false);
 });

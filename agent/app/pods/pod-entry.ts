@@ -4,6 +4,7 @@ import type { KubePod } from '../../../shared/kinds/types.ts';
 import { textOf } from '../../../shared/kubernetes/normal-form.ts';
 import { parseTimeMs } from '../../../shared/kubernetes/time.ts';
 import { isStaticPod } from '../../rules/critical-pod.ts';
+import type { ClockReading } from '../../rules/offline-stop.ts';
 import { hasEnded } from '../../rules/pod-status.ts';
 import type { PodStatus } from '../../rules/shutdown-status.ts';
 
@@ -12,6 +13,8 @@ export interface PodKill {
   /** Returns the last status of the pod. `status`: the one that follows from its containers. */
   readonly change: (status: PodStatus) => PodStatus;
   readonly done: PromiseWithResolvers<void>;
+  /** The pod had no answered heartbeat for too long. */
+  readonly isOfflineStop?: boolean;
 }
 
 export interface PodEntry {
@@ -28,6 +31,12 @@ export interface PodEntry {
   adopted: boolean;
   /** It is remembered from before this agent started, and no list has confirmed it yet. */
   isRemembered: boolean;
+  /** The newest answered heartbeat when the last list was requested that contains it. */
+  listedAfter?: ClockReading | undefined;
+  /** It may not start before it is in a list that is requested after an answered heartbeat. */
+  isWaitingForHeartbeat: boolean;
+  /** The runtime may run it: a start was requested, or a previous agent's start was found running. */
+  mayRun: boolean;
   /** The runtime has stopped it. */
   stopped: boolean;
   kill?: PodKill;
@@ -58,6 +67,8 @@ export const newPodEntry = (pod: KubePod, present: boolean): PodEntry => ({
   started: false,
   adopted: false,
   isRemembered: false,
+  isWaitingForHeartbeat: false,
+  mayRun: false,
   stopped: false,
   deletionConfirmed: false,
   recordedStates: new Map(),
@@ -81,12 +92,15 @@ export const hasFinished = (entry: PodEntry): boolean => hasEnded(entry.pod) || 
 
 /**
  * Whether it runs again after a restart without the API: what the API wants, and has not ended by itself. A pod that
- * the agent terminated, such as for a shutdown of the machine, has not ended as long as the API does not know it.
+ * the agent terminated, such as for a shutdown of the machine, has not ended as long as the API does not know it. One
+ * that an offline stop terminated has ended.
  */
 export function isWantedAgain(entry: PodEntry): boolean {
   if (!entry.present || entry.admission !== 'admitted' || isDeleted(entry) || hasEnded(entry.pod)) return false;
   if (isStaticPod(entry.pod)) return false;
-  return !isTerminal(entry.status) || (entry.kill !== undefined && entry.reported !== JSON.stringify(entry.status));
+  if (!isTerminal(entry.status)) return true;
+  const isKilled = entry.kill !== undefined && entry.kill.isOfflineStop !== true;
+  return isKilled && entry.reported !== JSON.stringify(entry.status);
 }
 
 /** Oldest first, then by name. */

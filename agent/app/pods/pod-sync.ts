@@ -2,7 +2,7 @@
  * Brings one pod from its actual state to the desired one, one step per call. A step that fails throws, and the caller
  * retries it.
  *
- *   desired to run     start · record events · report the status
+ *   desired to run     start, or wait for a heartbeat · record events · report the status
  *   desired to stop    stop the containers, then one of:
  *                        no longer in the API    remove it from the machine
  *                        killed by the agent     report its last status
@@ -15,6 +15,7 @@ import type { RunningPod } from '../../ports/pod-runtime.ts';
 import { isStaticPod } from '../../rules/critical-pod.ts';
 import { killRequest } from '../../rules/kill-request.ts';
 import { answeredWith, describeAnswer, objectIn } from '../../rules/kube-answer.ts';
+import { WAITING_FOR_HEARTBEAT, waitingStatus, waitMessage } from '../../rules/offline-stop.ts';
 import { deletionGraceSeconds } from '../../rules/pod-grace.ts';
 import { finalPodDeletion, isPodMissing, podStatusReport } from '../../rules/pod-requests.ts';
 import { hasEnded, type ProbedReadiness, podStatusOf } from '../../rules/pod-status.ts';
@@ -23,6 +24,7 @@ import { mirrorCreation } from '../../rules/static-pod.ts';
 import { waitAtMost } from '../bounded-wait.ts';
 import { dueContainerEvents } from './container-events.ts';
 import type { PodLoopDependencies } from './dependencies.ts';
+import type { OfflineStops } from './offline-stops.ts';
 import { hasFinished, isDeleted, isTerminal, type PodEntry, type PodKill } from './pod-entry.ts';
 import { containersOf, isRunning, RuntimeView } from './runtime-view.ts';
 
@@ -56,6 +58,7 @@ export interface PodSyncDependencies extends PodLoopDependencies {
   readonly isStopping: () => boolean;
   /** Requests a new list of the pods of this node. */
   readonly requestList: () => void;
+  readonly offline: Pick<OfflineStops, 'mayStart' | 'starts'>;
   /** Keeps which pods run. Resolves when it is on disk, or cannot be written. Never rejects. */
   readonly remember: () => Promise<void>;
 }
@@ -86,11 +89,7 @@ export class PodSync {
   async #keepRunning(entry: PodEntry): Promise<void> {
     if (entry.admission !== 'admitted') return;
     if (entry.started) this.#dependencies.inputs.changed(entry.pod);
-    else {
-      await this.#prepare(entry);
-      await this.#start(entry);
-      entry.started = true;
-    }
+    else if (!(await this.#tryStart(entry))) return this.#waitForHeartbeat(entry);
     const running = await this.#view.podWithUid(entry.uid);
     for (const event of dueContainerEvents(entry, running)) this.#dependencies.recordEvent(entry.pod, event);
     entry.adopted = false;
@@ -99,6 +98,31 @@ export class PodSync {
     // Sidecars outlive the main containers. The next step stops them, before the status reports the last phase.
     if (isTerminal(entry.status) && isRunning(running)) entry.syncAgain = true;
     else await this.#reportRemembered(entry);
+  }
+
+  /** False if the pod must not start without a list after an answered heartbeat. */
+  async #tryStart(entry: PodEntry): Promise<boolean> {
+    const { offline } = this.#dependencies;
+    if (!offline.mayStart(entry)) return false;
+    await this.#prepare(entry);
+    // Its volumes may have needed more time than it has left.
+    if (!offline.mayStart(entry)) return false;
+    offline.starts(entry);
+    await this.#start(entry);
+    entry.started = true;
+    return true;
+  }
+
+  async #waitForHeartbeat(entry: PodEntry): Promise<void> {
+    const message = waitMessage(entry.pod);
+    if (!entry.isWaitingForHeartbeat) {
+      entry.isWaitingForHeartbeat = true;
+      this.#dependencies.recordEvent(entry.pod, { type: 'Normal', reason: WAITING_FOR_HEARTBEAT, message });
+    }
+    // A heartbeat was answered since the list was requested.
+    if (this.#dependencies.heartbeats.newest() !== entry.listedAfter) this.#dependencies.requestList();
+    entry.status = waitingStatus(this.#statusOf(entry, undefined, entry.pod), message);
+    await this.#reportRemembered(entry);
   }
 
   /** Sets up the volumes. @throws PodSyncError while they cannot be set up and the pod does not run */
@@ -132,6 +156,7 @@ export class PodSync {
     const { runtime, probes, recordEvent } = this.#dependencies;
     probes.remove(entry.uid);
     const running = await this.#view.podWithUid(entry.uid);
+    entry.stopped ||= running === undefined;
     if (running === undefined || (entry.stopped && !isRunning(running))) return;
     for (const { name, state } of containersOf(running)) {
       if (state.kind !== 'running' || !entry.present) continue;

@@ -29,7 +29,7 @@ async function passAgainst(patchStatuses: readonly number[]) {
       },
       reconnect: () => {},
     },
-    time: { nowMs: () => NOW_MS, monotonicMs: () => 0, sleep: async () => {} },
+    time: { nowMs: () => NOW_MS, monotonicMs: () => 0, uptimeMs: () => 0, sleep: async () => {} },
     fraction: () => 0.5,
     log: SILENT,
     compute: async (node) => ({

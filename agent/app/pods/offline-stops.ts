@@ -1,0 +1,138 @@
+/**
+ * Stops pods that must not run on two machines when their time without an answered heartbeat is over (decision 0061).
+ * Such a stop is for good: a heartbeat that is answered later does not undo it.
+ *
+ * Timers are late after a suspend, so the clocks are compared at the due time, every 10 s, and before each answered
+ * heartbeat counts.
+ */
+import type { KubePod } from '../../../shared/kinds/types.ts';
+import type { Log } from '../../../shared/observability/log.ts';
+import type { RunningPod } from '../../ports/pod-runtime.ts';
+import type { AgentTime } from '../../ports/time.ts';
+import type { NodeEvent } from '../../rules/node-event.ts';
+import {
+  type ClockReading,
+  graceSecondsLeft,
+  mayStart,
+  OFFLINE_STOP,
+  offlineRunMs,
+  offlineStoppedStatus,
+  stopMessage,
+} from '../../rules/offline-stop.ts';
+import type { AnsweredHeartbeats } from '../answered-heartbeats.ts';
+import { hasFinished, logFields, type PodEntry } from './pod-entry.ts';
+import { isRunning } from './runtime-view.ts';
+
+/** Longest time between two checks. Milliseconds. */
+const CHECK_EVERY_MS = 10_000;
+
+export interface OfflineStopsDependencies {
+  readonly time: AgentTime;
+  readonly log: Log;
+  readonly heartbeats: AnsweredHeartbeats;
+  readonly recordEvent: (pod: KubePod, event: NodeEvent) => void;
+  readonly entries: ReadonlyMap<string, PodEntry>;
+  /** Synchronizes a pod. */
+  readonly request: (entry: PodEntry) => void;
+  readonly stopSignal: () => AbortSignal | undefined;
+}
+
+export class OfflineStops {
+  readonly #dependencies: OfflineStopsDependencies;
+  #isWatching = false;
+
+  constructor(dependencies: OfflineStopsDependencies) {
+    this.#dependencies = dependencies;
+  }
+
+  /** A pod that runs already may go on. `check` decides about it. */
+  mayStart({ pod, mayRun, listedAfter }: PodEntry): boolean {
+    return mayRun || mayStart(pod, listedAfter, this.#dependencies.heartbeats.now());
+  }
+
+  /** The runtime is about to start it. */
+  starts(entry: PodEntry): void {
+    entry.isWaitingForHeartbeat = false;
+    entry.mayRun = true;
+    if (isAffected(entry)) void this.#dependencies.heartbeats.keep();
+    this.#watch();
+  }
+
+  /**
+   * Pods that a previous agent started, and the runtime still runs. No agent may have seen it when their time was over,
+   * so the longest silence counts.
+   */
+  adopt(running: readonly RunningPod[]): void {
+    const longestSilenceMs = this.#dependencies.heartbeats.longestSilenceMs();
+    for (const each of running) {
+      const entry = this.#dependencies.entries.get(each.uid);
+      if (entry?.adopted !== true || entry.mayRun || !isRunning(each)) continue;
+      entry.mayRun = true;
+      if (this.#leftMs(entry, longestSilenceMs) <= 0) this.#stop(entry, longestSilenceMs);
+    }
+    this.#watch();
+  }
+
+  /** @returns whether a pod waits for a list that is requested from now on */
+  answered(sentAt: ClockReading): boolean {
+    const { heartbeats, entries } = this.#dependencies;
+    this.check();
+    heartbeats.answered(sentAt);
+    if ([...entries.values()].some(isAffected)) void heartbeats.keep();
+    return [...entries.values()].some((each) => each.isWaitingForHeartbeat && each.present && !hasFinished(each));
+  }
+
+  /** Stops the pods that are due. */
+  check(): void {
+    const silentMs = this.#dependencies.heartbeats.silentMs();
+    for (const entry of [...this.#dependencies.entries.values()]) {
+      if (this.#leftMs(entry, silentMs) <= 0) this.#stop(entry, silentMs);
+    }
+  }
+
+  #watch(): void {
+    if (!this.#isWatching) void this.#checkInTime();
+  }
+
+  /** As long as an affected pod may run. */
+  async #checkInTime(): Promise<void> {
+    const { time, heartbeats, entries, stopSignal } = this.#dependencies;
+    this.#isWatching = true;
+    for (;;) {
+      this.check();
+      const silentMs = heartbeats.silentMs();
+      const left = [...entries.values()]
+        .map((entry) => this.#leftMs(entry, silentMs))
+        .filter((leftMs) => leftMs !== Number.POSITIVE_INFINITY);
+      if (left.length === 0 || stopSignal()?.aborted === true) break;
+      await time.sleep(Math.min(CHECK_EVERY_MS, ...left.filter((leftMs) => leftMs > 0)), stopSignal());
+    }
+    this.#isWatching = false;
+  }
+
+  /** Milliseconds until the pod must stop, 0 or less: it must; Infinity: it is not affected, or does not run. */
+  #leftMs({ pod, mayRun, stopped }: PodEntry, silentMs: number): number {
+    const runMs = offlineRunMs(pod);
+    return runMs === undefined || !mayRun || stopped ? Number.POSITIVE_INFINITY : runMs - silentMs;
+  }
+
+  #stop(entry: PodEntry, silentMs: number): void {
+    const { time, log, heartbeats, recordEvent, request } = this.#dependencies;
+    const graceSeconds = graceSecondsLeft(entry.pod, silentMs);
+    if (entry.kill !== undefined) entry.kill.graceSeconds = Math.min(entry.kill.graceSeconds, graceSeconds);
+    else {
+      const message = stopMessage(entry.pod, heartbeats.newest());
+      entry.kill = {
+        graceSeconds,
+        change: (status) => offlineStoppedStatus(status, message, time.nowMs()),
+        done: Promise.withResolvers<void>(),
+        isOfflineStop: true,
+      };
+      recordEvent(entry.pod, { type: 'Warning', reason: OFFLINE_STOP, message });
+      log.warn('a pod is stopped without the API', { ...logFields(entry), why: message, graceSeconds });
+    }
+    request(entry);
+  }
+}
+
+const isAffected = ({ pod }: PodEntry): boolean => offlineRunMs(pod) !== undefined;
