@@ -26,6 +26,8 @@ let requests: KubeRequest[];
 let events: string[];
 let saved: readonly KubePod[];
 let staticPods: readonly KubePod[];
+/** Resolves when the volumes of a pod are set up. */
+let prepare: () => Promise<void>;
 /** Before an answer of the API; undefined: it does not answer. */
 let instead: (request: KubeRequest) => Promise<KubeAnswer> | undefined;
 
@@ -66,7 +68,7 @@ async function startAgent(remembered: readonly KubePod[] = saved): Promise<void>
       onResult() {},
       stop() {},
     },
-    inputs: { prepare: async () => {}, changed() {}, remove: async () => {}, keepOnly() {} },
+    inputs: { prepare: () => prepare(), changed() {}, remove: async () => {}, keepOnly() {} },
     heartbeats,
     memory: {
       remembered,
@@ -161,6 +163,7 @@ beforeEach(async () => {
   events = [];
   saved = [];
   staticPods = [];
+  prepare = async () => {};
   isUp();
   await server.send('POST', NODES, { body: node('edge-1') });
   await server.send('PATCH', `${NODES}/edge-1/status`, {
@@ -204,15 +207,27 @@ describe('a pod that must not run on two machines starts', () => {
   });
 
   it('only within its time after that heartbeat, whatever was answered since', async () => {
+    const volumes = Promise.withResolvers<void>();
+    let prepared = 0;
+    prepare = () => {
+      prepared += 1;
+      return volumes.promise;
+    };
     await bind('web');
-    runtime.failStarts = 1;
     await startAgent();
-    instead = async ({ method }) => (method === 'POST' ? timedOut : (undefined as never));
     const sentAt = clockReading(time);
-    await pass(RUN_MS);
+    await pass(60_000);
+    expect(prepared).toBe(0);
     await beat(sentAt);
-    expect(runtime.asked).toEqual([]);
+    expect(prepared).toBe(1);
+    isDown();
+    await pass(RUN_MS - 60_000, 600_000);
     await beat();
+    volumes.resolve();
+    await rest();
+    expect(runtime.asked).toEqual([]);
+    isUp();
+    await pass(120_000);
     expect(runtime.asked).toEqual(['start web']);
   });
 
@@ -302,6 +317,27 @@ describe('without answered heartbeats such a pod', () => {
     time.suspend(RUN_MS + 10_000);
     await pass(10_000, 1_000);
     expect(runtime.asked).toEqual(['start web', 'stop web 10']);
+  });
+
+  it('is stopped as soon as anything says that the machine was suspended', async () => {
+    await runWeb();
+    time.suspend(2 * RUN_MS);
+    loop.podsChanged();
+    await rest();
+    expect(runtime.asked).toEqual(['start web', 'stop web 0']);
+  });
+
+  it('that never started is not checked any more once it has failed', async () => {
+    runtime.failStarts = Number.POSITIVE_INFINITY;
+    await bind('web');
+    await startAgent();
+    await beat();
+    await pass(RUN_MS, 600_000);
+    expect((await stored('web'))?.status).toMatchObject({ phase: 'Failed', reason: 'OfflineStop' });
+    const checks = () => time.waits.filter((waitMs) => waitMs === 10_000).length;
+    const before = checks();
+    await pass(600_000);
+    expect(checks()).toBe(before);
   });
 
   it('is stopped after a suspend although a heartbeat is answered first', async () => {

@@ -193,6 +193,27 @@ describe('the agent', () => {
     expect(runtime.asked.filter((each) => each.startsWith('stop'))).toEqual([]);
   });
 
+  it('stops a pod that must not run twice 10 min after the last heartbeat of the agent before', async () => {
+    const metadata = { name: 'web', annotations: { 'nodekeeper.dev/offline-stop-after': '10m' } };
+    const spec = { nodeName: 'edge-1', terminationGracePeriodSeconds: 30, ...pod('web').spec };
+    await server.send('POST', podsIn('default'), { body: pod('web', { metadata, spec }) });
+    const heartbeatFile = memoryHeartbeatFile();
+    const before = runAgent(parts({ heartbeatFile }), stop.signal);
+    await pass(30_000);
+    expect(runtime.asked).toEqual(['start web']);
+    stop.abort();
+    await before;
+    stop = new AbortController();
+    const api: KubeApi = { send: async () => ({ kind: 'failed', cause: new Error('unreachable') }), reconnect() {} };
+    const stops = () => runtime.asked.filter((each) => each.startsWith('stop'));
+    const sentAtMs = heartbeatFile.kept!.uptimeMs;
+    void runAgent(parts({ heartbeatFile, api, beatApi: api }), stop.signal);
+    await pass(sentAtMs + 600_000 - time.uptimeMs() - 1_000);
+    expect(stops()).toEqual([]);
+    await pass(1_000);
+    expect(stops()).toEqual(['stop web 30']);
+  });
+
   it.each([
     ['kept for another trial if its own first heartbeat fails, too', 1, []],
     ['failed if its own first heartbeat is accepted', 0, [{ version: '2.0.0' }]],

@@ -105,7 +105,8 @@ export class OfflineStops {
         .map((entry) => this.#leftMs(entry, silentMs))
         .filter((leftMs) => leftMs !== Number.POSITIVE_INFINITY);
       if (left.length === 0 || stopSignal()?.aborted === true) break;
-      await time.sleep(Math.min(CHECK_EVERY_MS, ...left.filter((leftMs) => leftMs > 0)), stopSignal());
+      const waitMs = Math.min(CHECK_EVERY_MS, ...left.filter((leftMs) => leftMs > 0));
+      await time.sleep(Math.ceil(waitMs), stopSignal());
     }
     this.#isWatching = false;
   }
