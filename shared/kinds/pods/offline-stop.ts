@@ -1,5 +1,5 @@
 /**
- * Pods that must not run twice: annotation `nodekeeper.dev/offline-stop-after` (docs/offline.md, decision 0061).
+ * Pods that must not run twice: annotation `nodekeeper.dev/offline-stop-after` (docs/agent.md, decision 0061).
  *
  *     b      last heartbeat of the machine that the cluster answered
  *     b + s  the machine begins to stop the pod, if no later heartbeat was answered
