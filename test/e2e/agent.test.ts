@@ -204,14 +204,16 @@ failSwapOn: false
     expect(readFileSync(remembered, 'utf8')).toContain('"site"');
     // No Secret is on the disk in clear.
     expect(readFileSync(remembered, 'utf8')).not.toContain(Buffer.from('secret').toString('base64'));
+    const lines = () => (existsSync(starts) ? readFileSync(starts, 'utf8').trim().split('\n') : []);
+    // Its shell may be slower than its status.
+    await eventually('a first start', async () => lines().length === 1);
+    expect(lines()).toEqual(['secret settings token']);
 
     const { dataDir, access } = local;
     await local.kill();
     await stopAgent('SIGKILL');
     for (const name of ['web', 'site']) killPod(name);
     rmSync(join(directory, 'root/volumes'), { recursive: true });
-    const lines = () => readFileSync(starts, 'utf8').trim().split('\n');
-    expect(lines()).toEqual(['secret settings token']);
 
     startAgent(bundle);
     await eventually('a second start', async () => lines().length === 2);
