@@ -127,6 +127,11 @@ export const MARKS = [
   'shares:answer',
   'shares:gate-open',
   'shares:recorded',
+  'S1:stop',
+  'S1:offline-stop',
+  'S2:start',
+  'S2:start-beside-silent',
+  'S2:several',
 ] as const;
 export type Mark = (typeof MARKS)[number];
 

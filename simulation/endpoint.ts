@@ -27,6 +27,8 @@ export interface EndpointAnswer {
   readonly body: unknown;
   /** The sender sent the same request before, and it may have been stored. */
   readonly isRepeated?: boolean;
+  /** A relay answered. */
+  readonly isRelayed?: boolean;
 }
 
 export interface Endpoint {

@@ -23,7 +23,11 @@ export const requestOf = ({ method, path, body, contentType }: EndpointRequest):
 
 export const answerOf = (answer: KubeAnswer): EndpointAnswer =>
   answer.kind === 'answered'
-    ? { status: answer.status, body: answer.body, ...defined({ isRepeated: answer.isRepeated }) }
+    ? {
+        status: answer.status,
+        body: answer.body,
+        ...defined({ isRepeated: answer.isRepeated, isRelayed: answer.isRelayed }),
+      }
     : NO_ANSWER;
 
 export const answered = ({ status, body, isRepeated }: EndpointAnswer): KubeAnswer => ({

@@ -8,6 +8,8 @@ export const PARTS = {
   scheduling: 'pods without a node, which the scheduler binds',
   taints: 'people who taint nodes by hand, and pods that tolerate it for a while',
   workloads: 'people who use Deployments, ReplicaSets, DaemonSets, StatefulSets, Jobs and owners of ConfigMaps',
+  offlineStop:
+    'StatefulSets, Recreate Deployments and Jobs that must not run twice, on machines that lose link, power or time',
   profiles: 'machines of three profiles, and people who change the label that selects them',
   plannedSilence: 'machines that announce a silence, and keep, break or withdraw their promise',
   heartbeatUrl:
@@ -30,8 +32,12 @@ const SHARES: Readonly<Record<PartName, number>> = {
   scheduling: 0.5,
   taints: 0.5,
   workloads: 0.25,
+  offlineStop: 0.2,
 };
 
 /** Each by a number of its own: another part moves none of them. */
 export const partsOf = (seed: number): readonly PartName[] =>
   PART_NAMES.filter((name) => seededFraction(hashOf(`${seed} part ${name}`))() < SHARES[name]);
+
+export const usesWorkloads = (parts: readonly PartName[]): boolean =>
+  parts.includes('workloads') || parts.includes('offlineStop');

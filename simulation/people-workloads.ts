@@ -5,6 +5,7 @@
  */
 import { podPath } from '../agent/rules/pod-requests.ts';
 import { ZONE_LABEL } from '../shared/fleet/nodes/zone.ts';
+import { OFFLINE_STOP_AFTER } from '../shared/kinds/pods/offline-stop.ts';
 import type { KubeObject } from '../shared/kinds/types.ts';
 import type { EndpointAnswer, EndpointRequest } from './endpoint.ts';
 import { MERGE_PATCH, type PeopleOptions, repeatRandomly, sendAsOperator } from './people.ts';
@@ -80,10 +81,13 @@ class WorkloadUsers {
     }
   }
 
-  /** A pod of a Job ends. */
+  /** A pod of a Job ends. For those that must not run twice only their machine says so. */
   async finish(): Promise<void> {
     const pods = [...this.#options.view.pods.values()].filter(
-      ({ metadata, status }) => metadata.labels?.['job-name'] !== undefined && status?.['phase'] === 'Running',
+      ({ metadata, status }) =>
+        metadata.labels?.['job-name'] !== undefined &&
+        metadata.annotations?.[OFFLINE_STOP_AFTER] === undefined &&
+        status?.['phase'] === 'Running',
     );
     if (pods.length === 0) return;
     const phase = this.#options.fraction() < 0.8 ? 'Succeeded' : 'Failed';

@@ -10,6 +10,7 @@ import type { Item, ItemKey } from '../shared/store/item-store.ts';
 import type { ItemChange } from '../shared/store/memory/item-changes.ts';
 import { decidesNothingTwice } from './laws/idempotence.ts';
 import type { Happened, Writer } from './laws/truth.ts';
+import { usesWorkloads } from './parts.ts';
 import { createChecks, type SimChecks } from './sim-checks.ts';
 import { lineOf } from './sim-log.ts';
 import type { SimOptions, SimResult } from './sim-options.ts';
@@ -92,8 +93,8 @@ function publishChanges(setup: SimSetup, checks: SimChecks, { streams }: World, 
   checks.shares.learn(changes);
   cidrs.learn(changes, by);
   if (parts.includes('volumes')) volumes.learn(changes);
-  if (parts.includes('scheduling') || parts.includes('workloads')) bindings.learn(changes, by);
-  if (parts.includes('workloads')) checks.learnWorkloads(changes, by);
+  if (parts.includes('scheduling') || usesWorkloads(parts)) bindings.learn(changes, by);
+  if (usesWorkloads(parts)) checks.learnWorkloads(changes, by);
   streams.feed(changes);
   for (const happened of truth.learn(changes, by)) {
     recordHappened(setup, checks, happened, by);

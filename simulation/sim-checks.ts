@@ -10,6 +10,7 @@ import { flappingFollowsMarks } from './laws/flapping.ts';
 import { closedGateHoldsActs } from './laws/gate-acts.ts';
 import type { Broken, Law, LawContext } from './laws/law.ts';
 import { nodesOfLiveInstancesStay } from './laws/machines.ts';
+import { type OfflineStopLaw, offlineStopHolds } from './laws/offline-stop.ts';
 import { ownersKeepDependents } from './laws/owners.ts';
 import { podCidrsAreUnique } from './laws/pod-cidrs.ts';
 import { podCountsAreKept } from './laws/pod-counts.ts';
@@ -26,6 +27,7 @@ import { watchersReceiveEveryChange } from './laws/watches.ts';
 import { workloadsProgress } from './laws/workload-progress.ts';
 import { createWorkloadWorld } from './laws/workload-world.ts';
 import { writesAreKept } from './laws/writes.ts';
+import { usesWorkloads } from './parts.ts';
 import type { Poison } from './poison.ts';
 import { type PolicyVersions, policyVersions } from './policy-versions.ts';
 import type { TimedChange } from './recent-changes.ts';
@@ -74,6 +76,7 @@ export interface SimChecks {
   readonly bindings: ReturnType<typeof bindingsFit>;
   readonly ticks: TicksLaw;
   readonly shares: SharesLaw;
+  readonly offlineStop: OfflineStopLaw;
   /** Shows what one step wrote to the laws of workloads. */
   learnWorkloads(changes: readonly TimedChange[], by: Writer): void;
   fail(broken: Broken): void;
@@ -120,6 +123,7 @@ export function createChecks(setup: SimSetup): SimChecks {
   const gateActs = closedGateHoldsActs(context, workloads, coverage.hit);
   const owners = ownersKeepDependents(context, workloads, coverage.hit);
   const progress = workloadsProgress(context, workloads, coverage.hit);
+  const offlineStop = offlineStopHolds(context, workloads, coverage.hit);
   const laws: readonly Law[] = [
     beatingIsNotMarked(context),
     silentIsMarked(context),
@@ -139,7 +143,8 @@ export function createChecks(setup: SimSetup): SimChecks {
     bindings,
     ticks,
     shares,
-    ...(parts.includes('workloads') ? [podCounts, gateActs, owners, progress] : []),
+    ...(parts.includes('offlineStop') ? [offlineStop] : []),
+    ...(usesWorkloads(parts) ? [podCounts, gateActs, owners, progress] : []),
   ];
 
   function onFault(name: string, faults: readonly unknown[]): void {
@@ -171,9 +176,11 @@ export function createChecks(setup: SimSetup): SimChecks {
     bindings,
     ticks,
     shares,
+    offlineStop,
     learnWorkloads(changes, by) {
       const changed = workloads.apply(changes);
       if (changed.length === 0) return;
+      offlineStop.learn(changed);
       podCounts.learn(changed, by);
       gateActs.learn(changed, by);
       owners.learn(changed, by);

@@ -13,6 +13,8 @@ import type { FaultName } from './faults/catalogue.ts';
 import type { ClockMode } from './faults/lying-clocks.ts';
 import type { Process } from './faults/processes.ts';
 import type { Broken } from './laws/law.ts';
+import type { TroubleName } from './offline-machines.ts';
+import type { OfflineRules } from './offline-rules.ts';
 import type { PartName } from './parts.ts';
 
 export interface SimOptions {
@@ -28,6 +30,8 @@ export interface SimOptions {
   readonly faultsAStorm?: number;
   /** Parts of the world that only some seeds have. Default: those of the seed. */
   readonly parts?: readonly PartName[];
+  /** What befalls machines of the part `offlineStop`. Default: everything. */
+  readonly troubles?: readonly TroubleName[];
   /** Replaces fields of the seed's policy. */
   readonly policy?: Partial<Policy>;
   /** Clocks of the machines of `lyingClocks`. Everything else is the same. Default: any. */
@@ -45,6 +49,8 @@ export interface SimOptions {
     /** How a machine of a site sends its heartbeats. */
     readonly relayRoute?: (options: RelayRouteOptions) => KubeApi;
     readonly controllers?: (controllers: FleetControllers, queue: TickQueue) => FleetControllers;
+    /** How a machine decides what stops without a link. */
+    readonly offlineRules?: Partial<OfflineRules>;
     /** What one identity may use. */
     readonly limits?: (limits: RequestLimits) => RequestLimits;
   };

@@ -85,6 +85,10 @@ export function setUpSim(options: SimOptions): SimSetup {
   const detachPolicy = parts.includes('volumes') ? { forceDetachTimeoutSeconds: 90 } : {};
   const markPolicy = parts.includes('markParts') ? { nodesMarkedPerTickMax: 1, nodesQueuedPerZoneMax: 2 } : {};
   const profiles = parts.includes('profiles') ? { profiles: SIM_PROFILES } : {};
+  // Pods of silent nodes are evicted although other nodes of the zone are silent, too.
+  const offlinePolicy = parts.includes('offlineStop')
+    ? { largeClusterSizeThreshold: 0, nodeEvictionRatePerSecond: 0.5, secondaryNodeEvictionRatePerSecond: 0.5 }
+    : {};
   const url: Partial<Policy> = parts.includes('heartbeatUrl') ? { heartbeatUrl: 'on' } : {};
   const chosenPolicy = {
     ...seededPolicy(shape),
@@ -93,6 +97,7 @@ export function setUpSim(options: SimOptions): SimSetup {
     ...detachPolicy,
     ...markPolicy,
     ...profiles,
+    ...offlinePolicy,
     ...options.policy,
   };
   const endMs = START_MS + hours * 3_600_000;

@@ -10,7 +10,10 @@ import { lambdaFunctions } from './faults/processes.ts';
 import { beGreedy, environmentsDuringGreed } from './greedy-identity.ts';
 import { type DoorUse, doorUseOf } from './heartbeat-doors.ts';
 import type { TrueMachine } from './laws/law.ts';
+import { type OfflineMachines, offlineMachines, TROUBLES, type TroubleName } from './offline-machines.ts';
+import { usesWorkloads } from './parts.ts';
 import { givePodCidrs } from './people-cidrs.ts';
+import { runOnce } from './people-offline-stop.ts';
 import { wantPods } from './people-pods.ts';
 import { changeProfiles, linkLabels } from './people-profiles.ts';
 import { promiseSilences } from './people-silence.ts';
@@ -88,7 +91,7 @@ export function startWorld(setup: SimSetup, checks: SimChecks): World {
     fraction: random('streams'),
     onFault,
     mayDrop: () => state.poisonedSinceMs !== undefined,
-    ...(parts.includes('workloads') && { workloads: { plan: plan.apart('workloads'), fraction: random('workloads') } }),
+    ...(usesWorkloads(parts) && { workloads: { plan: plan.apart('workloads'), fraction: random('workloads') } }),
   });
   ticks.start(functions);
   markParts.start(functions);
@@ -114,6 +117,7 @@ export function startWorld(setup: SimSetup, checks: SimChecks): World {
   if (parts.includes('taints')) taintByHand({ time, fraction: random('people and taints'), send, view, log });
   if (parts.includes('scheduling')) wantPods({ time, fraction: random('people and pods'), send, view });
   if (parts.includes('workloads')) useWorkloads({ time, fraction: random('people and workloads'), send, view, log });
+  if (parts.includes('offlineStop')) runOnce({ time, fraction: random('people and once'), send, view, log });
   if (parts.includes('volumes')) {
     runVolumes({ time, fraction: random('volumes'), send, view, cloud, machine: (name) => story.machine(name), log });
   }
@@ -154,6 +158,7 @@ function startStory(
     taintsOf: (name) => (isTainting(name) ? [BY_MACHINE] : []),
     labelsOf: (name) => (parts.includes('profiles') ? linkLabels(seed, name) : {}),
     doorOf,
+    running: parts.includes('offlineStop') ? startOfflineMachines(setup, checks) : undefined,
     relays: parts.includes('relays') ? startRelays(setup, checks, { send, doorOf }) : undefined,
     nodes,
     zones,
@@ -168,6 +173,21 @@ function startStory(
     log: log.add,
     onAcknowledged: (write) => writes.onAcknowledged(write),
     onConflict: () => coverage.hit('write:conflict'),
+  });
+}
+
+function startOfflineMachines(
+  { seed, time, view, random, options }: SimSetup,
+  { state, log, offlineStop }: SimChecks,
+): OfflineMachines {
+  return offlineMachines({
+    ...{ seed, time, view, log: log.add, observer: offlineStop },
+    rules: options.plant?.offlineRules,
+    fraction: random('offline machines'),
+    troubles: options.troubles ?? (Object.keys(TROUBLES) as readonly TroubleName[]),
+    crash: (name, offMs) => state.story!.crash(name, offMs),
+    onCut: (name, untilMs) => state.story!.linkFails(name, untilMs),
+    onClockStep: (name) => offlineStop.onClockStep(name),
   });
 }
 

@@ -7,6 +7,7 @@
 import { podPath } from '../agent/rules/pod-requests.ts';
 import type { MemoryCloud } from '../demo/ec2/cloud.ts';
 import { ZONE_LABEL } from '../shared/fleet/nodes/zone.ts';
+import { offlineStopSeconds } from '../shared/kinds/pods/offline-stop.ts';
 import type { KubeNode, KubeObject, Taint } from '../shared/kinds/types.ts';
 import { OPERATOR } from './access.ts';
 import type { ClusterView } from './cluster-view.ts';
@@ -19,6 +20,7 @@ import type { TrueMachine } from './laws/law.ts';
 import { COUNTER } from './laws/truth.ts';
 import type { CountedWrite } from './laws/writes.ts';
 import { createMachine, type Machine } from './machine.ts';
+import type { OfflineMachines } from './offline-machines.ts';
 import type { SiteRelays } from './relays.ts';
 import type { MachineSpec } from './scenario.ts';
 import { oneOf } from './seeded-random.ts';
@@ -71,6 +73,8 @@ export interface Story {
   machine(name: string): TrueMachine | undefined;
   /** Switches a machine off for a while, if it is on. */
   crash(name: string, offMs: number): void;
+  /** The link of a machine fails until then. */
+  linkFails(name: string, untilMs: number): void;
   readonly machines: ReadonlyMap<string, TrueMachine>;
 }
 
@@ -93,12 +97,17 @@ interface FleetStoryOptions {
   readonly labelsOf: (name: string) => MachineSpec['labels'];
   /** The ways of its heartbeats. */
   readonly doorOf: (name: string) => DoorUse;
+  /** What runs on its machines; undefined: every pod that is bound. */
+  readonly running: OfflineMachines | undefined;
   /** The relays of its sites; undefined without any. */
   readonly relays: SiteRelays | undefined;
   readonly log: (subject: string, text: string) => void;
   readonly onAcknowledged: (write: CountedWrite) => void;
   readonly onConflict: () => void;
 }
+
+/** For a machine with pods of its own (running-pods.ts). */
+const withoutPods = (view: ClusterView): ClusterView => ({ ...view, nodes: view.nodes, podsOf: () => [] });
 
 export function createStory(options: FleetStoryOptions): Story {
   return new FleetStory(options);
@@ -122,6 +131,11 @@ class FleetStory implements Story {
   crash(name: string, offMs: number): void {
     const machine = this.machines.get(name);
     if (machine?.isOn === true) void this.#offFor(machine, offMs, 'crashed');
+  }
+
+  linkFails(name: string, untilMs: number): void {
+    const machine = this.machines.get(name);
+    if (machine !== undefined) machine.lastCutMs = Math.max(machine.lastCutMs, untilMs);
   }
 
   async begin(): Promise<void> {
@@ -219,19 +233,22 @@ class FleetStory implements Story {
   /** Sends heartbeats until the machine is switched off. */
   async #live(machine: SimulatedMachine, life: number): Promise<void> {
     const isGone = (): boolean => machine.life !== life || !machine.isOn;
-    const direct: SendRequest = throughDoors(
+    const { relays, running } = this.#options;
+    const reaching: SendRequest = throughDoors(
       (request) => this.#options.send(request, { zone: machine.zone, isGone }),
       machine.door,
       machine.spec.name,
       this.#options.time.nowMs,
     );
     const { spec, zone, isRelayed } = machine;
-    const { relays } = this.#options;
+    const direct = running?.boot(spec.name, reaching, isGone) ?? reaching;
     const intervalMs = (): number => machine.machine?.beatEveryMs ?? spec.beatEveryMs;
     const site = { name: spec.name, zone, intervalMs, isGone };
-    const send = isRelayed && relays !== undefined ? relays.through(site, direct) : direct;
+    const routed = isRelayed && relays !== undefined ? relays.through(site, direct) : direct;
+    const send = running?.counting(spec.name, routed, isGone) ?? routed;
     const endpoint = { failShare: 0, send };
-    const kubelet = createMachine(machine.spec, endpoint, this.#options.view, this.#options.clockOf(machine.spec.name));
+    const view = running === undefined ? this.#options.view : withoutPods(this.#options.view);
+    const kubelet = createMachine(machine.spec, endpoint, view, this.#options.clockOf(machine.spec.name));
     machine.machine = kubelet;
     await this.#options.time.sleep(machine.spec.phaseMs);
     while (!isGone()) {
@@ -260,6 +277,7 @@ class FleetStory implements Story {
     if (!machine.isOn) return;
     machine.isOn = false;
     machine.machine = undefined;
+    this.#options.running?.powerOff(machine.spec.name);
     machine.sinceMs = this.#options.time.nowMs();
     this.#options.log(machine.spec.name, `the machine is off: ${why}`);
   }
@@ -398,7 +416,9 @@ class FleetStory implements Story {
 
   /** A pod completes, or a user deletes it. */
   async #finishPod(): Promise<void> {
-    const pod = this.#oneOf([...this.#options.view.pods.values()]);
+    // With this status a person vouches for a pod that must not run twice.
+    const pods = [...this.#options.view.pods.values()].filter((each) => offlineStopSeconds(each) === undefined);
+    const pod = this.#oneOf(pods);
     if (pod === undefined) return;
     if (this.#chance(0.5)) await this.#asOperator({ method: 'DELETE', path: podPath(pod) });
     else {

@@ -140,9 +140,16 @@ class ClosedGate implements GateLaw {
     return taints.some(({ key, effect }) => effect === 'NoExecute' && !key.startsWith(OUR_TAINTS));
   }
 
-  /** evictor and object-stream delete pods because of taints alone. */
+  /** evictor and object-stream delete pods, and remove those that stop without a link, because of taints alone. */
   #checkEviction({ pod, isGone }: Extract<Happened, { kind: 'podEnds' }>, by: Writer): void {
-    if (isGone || by.who !== '' || (by.name !== 'evictor' && by.name !== 'object-stream') || !this.#isClosed()) return;
+    const isRemoved = isGone && pod.isTerminating;
+    if (
+      (isGone && !isRemoved) ||
+      by.who !== '' ||
+      (by.name !== 'evictor' && by.name !== 'object-stream') ||
+      !this.#isClosed()
+    )
+      return;
     const taints = this.#context.truth.nodes.get(pod.nodeName)?.noExecute ?? new Map<string, unknown>();
     if ([...taints.keys()].every(isOurs) && !this.#isRecent(this.#otherCauseAtMs.get(pod.nodeName)))
       this.#fail([pod.path, pod.nodeName], `${by.name} evicted ${pod.path} while the gate was closed`);

@@ -28,6 +28,8 @@ export type LawName =
   | 'flapping'
   | 'relays'
   | 'L17'
+  | 'S1'
+  | 'S2'
   | 'calm';
 
 export interface Broken {
@@ -49,7 +51,7 @@ export interface TrueMachine {
   readonly door: DoorUse;
   /** Its heartbeats pass through the relay of its site, while that works. */
   readonly isRelayed: boolean;
-  /** When a network partition last separated it from the API. */
+  /** When a network partition last separated it from the API; of a cut of its own link, the end. */
   readonly lastCutMs: number;
   readonly instance: 'none' | 'lives' | 'ended';
   readonly instanceEndedAtMs: number;

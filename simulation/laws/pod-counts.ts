@@ -11,6 +11,7 @@
  */
 
 import type { KubeDeployment, KubeReplicaSet, KubeStatefulSet } from '../../functions/workloads/workload-types.ts';
+import { offlineStopSeconds } from '../../shared/kinds/pods/offline-stop.ts';
 import type { KubeDaemonSet, KubeJob, KubePod } from '../../shared/kinds/types.ts';
 import { OPERATOR } from '../access.ts';
 import type { Mark } from '../coverage.ts';
@@ -292,13 +293,17 @@ class PodCounts implements PodCountsLaw {
     }
   }
 
-  /** Whoever removes the object of a bound pod frees its name: its machine, a person, or pod-gc for a lost Node. */
+  /**
+   * Whoever removes the object of a bound pod frees its name: its machine, a person, or pod-gc for a lost Node. When
+   * others may remove one that stops without a link is S2.
+   */
   #checkName({ before, after, key }: Changed<KubePod>, by: Writer): void {
     if (before === undefined || (after !== undefined && uidOf(after) === uidOf(before))) return;
     const nodeName = before.spec?.nodeName ?? '';
     if (controllerOf(before)?.kind !== 'StatefulSet' || nodeName === '') return;
     this.#hit('L14:statefulset-name-freed');
     if (by.who === nodeName || by.who === OPERATOR || hasEnded(before)) return;
+    if (isDeleting(before) && offlineStopSeconds(before) !== undefined) return;
     const node = this.#world.nodes().get(nodeName);
     const isLost = node === undefined || (node.spec?.taints ?? []).some(({ key: taint }) => taint === OUT_OF_SERVICE);
     if (by.name === 'pod-gc' && (isLost || !this.#isSettled('', nodeName))) return;

@@ -43,7 +43,7 @@ export function relaysOnlyDelay(context: LawContext): Law {
   function failIfUnheard(node: TrueNode, calmMs: number): void {
     const real = machine(node.name);
     if (real?.isRelayed !== true || !real.isOn || isPoisoned(node.name)) return;
-    const fromMs = Math.max(node.lastHeartbeatAtMs, calmMs, real.sinceMs);
+    const fromMs = Math.max(node.lastHeartbeatAtMs, calmMs, real.sinceMs, real.lastCutMs);
     // A machine that has just started, has created its Node again, or changed its profile may have any interval before
     // it.
     const longestMs = 1_000 * most(({ beatIntervalSeconds }) => beatIntervalSeconds);

@@ -3,6 +3,7 @@
  * and a dependent is deleted when none of its owners is stored. A failed sync is repeated after 10 s, and then each
  * minute.
  */
+import { offlineStopSeconds } from '../../shared/kinds/pods/offline-stop.ts';
 import type { Mark } from '../coverage.ts';
 import { type Law, type LawContext, seconds } from './law.ts';
 import { wantedByJob } from './pod-counts.ts';
@@ -76,7 +77,10 @@ class Progress implements ProgressLaw {
     for (const set of this.#world.all('replicasets')) {
       if (isDeleting(set)) continue;
       this.#hit('workloads:replicaset');
-      const active = this.#world.controlledBy(uidOf(set), 'pods').filter(isActive).length;
+      const pods = this.#world.controlledBy(uidOf(set), 'pods');
+      const active = pods.filter(isActive).length;
+      // Nothing replaces a pod before it has stopped on its machine.
+      if (pods.some((pod) => isDeleting(pod) && offlineStopSeconds(pod) !== undefined)) continue;
       const wanted = set.spec?.replicas ?? 1;
       const id = `${uidOf(set)} ${set.metadata.generation}`;
       if (active !== wanted) yield { id, message: `${set.metadata.name} has ${active} of ${wanted} pods` };
