@@ -1,10 +1,9 @@
+import { runsAgent } from '../../agents/agent-version.ts';
 import { nodes } from '../../kinds/nodes/serve.ts';
 import type { KubeNode } from '../../kinds/types.ts';
 import * as status from '../../kubernetes/status.ts';
 import type { ReadDependencies } from '../call.ts';
 
-/** The agent reports itself as a kubelet of this build (agent/bin/agent-process.ts). */
-const AGENT_BUILD = '-nodekeeper.';
 /** Begins the version of the runtime of a simulated machine (demo). */
 export const SIMULATED_RUNTIME = 'simulated://';
 
@@ -21,7 +20,7 @@ export async function refuseWithoutAgent(
   const node = await dependencies.storageOf(nodes).get('', nodeName);
   if (node === undefined) throw status.notFound(nodes, nodeName);
   const { kubeletVersion: version = '', containerRuntimeVersion = '' } = (node as KubeNode).status?.nodeInfo ?? {};
-  if (version === '' || version.includes(AGENT_BUILD)) return;
+  if (runsAgent(node)) return;
   if (containerRuntimeVersion.startsWith(SIMULATED_RUNTIME)) {
     throw status.notServed(
       `node ${status.quote(nodeName)} is simulated, and none of its containers runs; ${what} are available from nodes that ` +

@@ -12,6 +12,8 @@
  * the timer of the removal. The digest of the node is read only for such a pod: one read unit or less. Why the removal
  * never overtakes the machine:
  *
+ * - Only nodekeeper-agent stops such a pod, so one on a machine with a kubelet stays. The version is of the Node that
+ *   the removal requires.
  * - The removal is one transaction. It requires that the Node and the signs of life in its row are those of the
  *   decision (podRemoved).
  * - A beat that is stored before the removal refuses it, however stale the read was. The next decision is for later.
@@ -22,6 +24,7 @@
  * - The timer is set by whatever comes last: the mark, the taint, or the silence (evictionWorks in object-stream).
  */
 
+import { runsAgent } from '../../agents/agent-version.ts';
 import type { TickMark } from '../../decisions/ledger.ts';
 import { defined } from '../../defined.ts';
 import { type PendingEvent, recordEvents, subjectOf } from '../../events/record-event.ts';
@@ -68,11 +71,15 @@ const RECORDS_BYTES_MAX = 1_000_000;
 export const DELETIONS_PER_CALL_MAX = 100;
 
 /** @throws TypeError when its stored tolerations are malformed */
-function evictablePod({ pod, boundAtMs }: { readonly pod: KubePod } & Pick<BoundPod, 'boundAtMs'>): EvictablePod {
+function evictablePod(
+  { pod, boundAtMs }: { readonly pod: KubePod } & Pick<BoundPod, 'boundAtMs'>,
+  node: KubeNode | undefined,
+): EvictablePod {
   const tolerations: unknown = pod.spec?.tolerations ?? [];
   if (!Array.isArray(tolerations) || tolerations.some((each) => typeof each !== 'object' || each === null)) {
     throw new TypeError(`tolerations of pod ${pod.metadata.namespace}/${pod.metadata.name} cannot be read`);
   }
+  const isStoppedOffline = node !== undefined && runsAgent(node) && waitsForMachine(pod);
   return {
     namespace: pod.metadata.namespace ?? '',
     name: pod.metadata.name ?? '',
@@ -81,7 +88,7 @@ function evictablePod({ pod, boundAtMs }: { readonly pod: KubePod } & Pick<Bound
     boundAtMs,
     tolerations: tolerations as Toleration[],
     terminating: pod.metadata.deletionTimestamp !== undefined,
-    ...defined({ offlineStopMs: waitsForMachine(pod) ? offlineStoppedAtMs(pod, 0) : undefined }),
+    ...defined({ offlineStopMs: isStoppedOffline ? offlineStoppedAtMs(pod, 0) : undefined }),
   };
 }
 
@@ -116,7 +123,7 @@ export async function evictPods(
     const faults: unknown[] = [];
     const evictable = bound.flatMap((each) => {
       try {
-        return [evictablePod(each)];
+        return [evictablePod(each, node)];
       } catch (fault) {
         faults.push(fault);
         return [];

@@ -116,6 +116,20 @@ describe('a pod that must not run twice, on a silent node', () => {
   });
 
   it.each([
+    ['v1.36.0', true],
+    ['v1.36.0-nodekeeper.0.1.0', false],
+  ])('stays on a machine that does not stop it without a link: %s', async (kubeletVersion, stays) => {
+    const { fleet, run } = await fleetWithPod();
+    await fleet.changeNode('a-2', (node) => ({ ...node, status: { ...node.status, nodeInfo: { kubeletVersion } } }));
+    await fleet.streams();
+    await run(0, 1_000);
+    const pod = await fleet.pod('p');
+    expect(pod !== undefined).toBe(stays);
+    if (stays) expect(pod?.metadata.deletionTimestamp).toBeDefined();
+    expect(await timersAt(fleet)).toEqual([]);
+  });
+
+  it.each([
     ['heartbeat', (fleet: ControlledFleet) => fleet.beat('a-2')],
     ['status post', (fleet: ControlledFleet) => fleet.post('a-2', 'Unknown')],
   ])('is not removed when a %s comes between the decision and its commit', async (_, speak) => {
