@@ -1,5 +1,5 @@
 /**
- * What runs on machines, by truth and not by the status of a pod (docs/offline.md).
+ * What runs on machines, by truth and not by the status of a pod (docs/agent.md).
  *
  * S2: with annotation `nodekeeper.dev/offline-stop-after`, one identity runs on one machine at a time: a pod name of a
  * StatefulSet; as many pods as a Recreate Deployment, a ReplicaSet or a Job wants. A person who deletes a Node or

@@ -1,6 +1,7 @@
 /** Bugs in both halves of offline stop: of the cluster in what it reads and writes, of machines in their rules. */
 import { type RelayRouteOptions, withRelay } from '../../agent/app/relay-route.ts';
 import type { KubeAnswer, KubeApi, KubeRequest } from '../../agent/ports/kube-api.ts';
+import type { ClockReading } from '../../agent/rules/offline-stop.ts';
 import { nodeHealthOf } from '../../shared/fleet/nodes/health-row.ts';
 import { OFFLINE_STOP_AFTER } from '../../shared/kinds/pods/offline-stop.ts';
 import type { Item, TransactWrite } from '../../shared/store/item-store.ts';
@@ -37,6 +38,11 @@ const replacesTerminating: Plant = onlyFor(
         : item,
   }),
 );
+
+const before = ({ uptimeMs, wallMs }: ClockReading, earlierMs: number): ClockReading => ({
+  uptimeMs: uptimeMs - earlierMs,
+  wallMs: wallMs - earlierMs,
+});
 
 /** While the cluster itself does not answer, the relay acknowledges heartbeats that it does not pass on. */
 function lyingRoute({ relay, direct, ...options }: RelayRouteOptions): KubeApi {
@@ -76,6 +82,11 @@ const PLANTED: readonly PlantedBug[] = [
     laws: ['S2'],
     plant: { offlineRules: { counted: ({ received, isRelayed }) => (isRelayed ? undefined : received) } },
     options: { troubles: ['lateAnswers'] },
+  },
+  {
+    bug: 'a machine that stops pods before their time',
+    laws: ['S1'],
+    plant: { offlineRules: { counted: ({ sent, isRelayed }) => (isRelayed ? undefined : before(sent, 300_000)) } },
   },
   {
     bug: 'a machine that believes its relay',
