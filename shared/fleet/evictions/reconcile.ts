@@ -37,6 +37,7 @@ import { resourceVersionOf } from '../../store/object-record.ts';
 import type { BoundPod } from '../../store/object-store.ts';
 import { inPartsOfBytes } from '../../ticks/bounded-work.ts';
 import type { WorkDependencies } from '../../ticks/dependencies.ts';
+import type { TickGapPolicy } from '../../ticks/tick.ts';
 import { gateVerdictFor } from '../marks/gate.ts';
 import { nodeRef, nodeUnchanged } from '../nodes/change-node.ts';
 import type { NodeHealth } from '../nodes/health-row.ts';
@@ -48,7 +49,7 @@ import type { FleetState } from '../zones/fleet-store.ts';
 import { podEvictionDraft } from './decisions.ts';
 import { deletePod, type PodDeletion, waitsForMachine } from './delete-pod.ts';
 import * as metric from './metrics.ts';
-import type { NodeSigns } from './removal-time.rule.ts';
+import { type NodeSigns, unnoticedStepMs } from './removal-time.rule.ts';
 import {
   decidePodEvictions,
   type EvictablePod,
@@ -74,12 +75,14 @@ export const DELETIONS_PER_CALL_MAX = 100;
 function evictablePod(
   { pod, boundAtMs }: { readonly pod: KubePod } & Pick<BoundPod, 'boundAtMs'>,
   node: KubeNode | undefined,
+  policy: TickGapPolicy,
 ): EvictablePod {
   const tolerations: unknown = pod.spec?.tolerations ?? [];
   if (!Array.isArray(tolerations) || tolerations.some((each) => typeof each !== 'object' || each === null)) {
     throw new TypeError(`tolerations of pod ${pod.metadata.namespace}/${pod.metadata.name} cannot be read`);
   }
   const isStoppedOffline = node !== undefined && runsAgent(node) && waitsForMachine(pod);
+  const offlineStopMs = isStoppedOffline ? offlineStoppedAtMs(pod, unnoticedStepMs(policy)) : undefined;
   return {
     namespace: pod.metadata.namespace ?? '',
     name: pod.metadata.name ?? '',
@@ -88,7 +91,7 @@ function evictablePod(
     boundAtMs,
     tolerations: tolerations as Toleration[],
     terminating: pod.metadata.deletionTimestamp !== undefined,
-    ...defined({ offlineStopMs: isStoppedOffline ? offlineStoppedAtMs(pod, 0) : undefined }),
+    ...defined({ offlineStopMs }),
   };
 }
 
@@ -123,7 +126,7 @@ export async function evictPods(
     const faults: unknown[] = [];
     const evictable = bound.flatMap((each) => {
       try {
-        return [evictablePod(each, node)];
+        return [evictablePod(each, node, policy)];
       } catch (fault) {
         faults.push(fault);
         return [];

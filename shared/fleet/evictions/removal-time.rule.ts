@@ -8,10 +8,11 @@
  * moves the time. A Node that recovers cancels it: the machine then finds the deletion in its list.
  *
  * An outage of the controller may be a step of its clock forward. What it received before seems older than it is, so
- * the whole time counts from the end of the outage (D9).
+ * the whole time counts from the end of the outage (D9). A shorter step looks like late ticks, and is added.
  */
 import type { ConditionStatus } from '../../kubernetes/kubernetes.ts';
 import { rfc3339 } from '../../kubernetes/rfc3339.ts';
+import { type TickGapPolicy, tickGapMaxMs } from '../../ticks/tick.ts';
 import { lastSignOfLifeMs, lastSpokeAtMs } from '../nodes/health.ts';
 import type { NodeHealth } from '../nodes/health-row.ts';
 import { TAINT_UNREACHABLE } from '../taints/taint.ts';
@@ -20,6 +21,12 @@ import type { EvictionVerdict } from './eviction-time.rule.ts';
 
 /** The signs of life in a node's digest. */
 export type NodeSigns = Pick<NodeHealth, 'ready' | 'createdAtMs' | 'renewedAtMs' | 'statusAtMs'>;
+
+/** The part of the margin (offline-stop.ts) that is for a step of the controller's clock. Milliseconds. */
+const STEP_IN_MARGIN_MS = 30_000;
+
+/** The longest step of the controller's clock that is no outage, as far as the margin is too short. Milliseconds. */
+export const unnoticedStepMs = (policy: TickGapPolicy): number => Math.max(0, tickGapMaxMs(policy) - STEP_IN_MARGIN_MS);
 
 /** Whether a node with these NoExecute taints and this Ready condition is silent. */
 export const isSilentNode = (taints: readonly NoExecuteTaint[], ready: ConditionStatus | undefined): boolean =>

@@ -6,6 +6,7 @@ import { decisionStore } from '../../decisions/decision-store.ts';
 import { OFFLINE_STOP_AFTER } from '../../kinds/pods/offline-stop.ts';
 import type { KubeObject } from '../../kinds/types.ts';
 import { type ItemStore, StoreFault } from '../../store/item-store.ts';
+import type { Policy } from '../policy.ts';
 import { evictionTimerStore } from './timer-store.ts';
 
 /** Ten minutes without a link, 30 s of grace, and the margin. Seconds. */
@@ -17,11 +18,12 @@ interface Given {
   readonly annotation?: string;
   readonly finalizers?: string[];
   readonly tolerationSeconds?: number;
+  readonly policy?: Partial<Policy>;
 }
 
 /** a-2 never beats after 0 s: it is marked and tainted at 45 s. */
-async function fleetWithPod({ annotation = '10m', finalizers, tolerationSeconds = 60 }: Given = {}) {
-  const { fleet } = await settledFleet({ a: 3 });
+async function fleetWithPod({ annotation = '10m', finalizers, tolerationSeconds = 60, policy = {} }: Given = {}) {
+  const { fleet } = await settledFleet({ a: 3 }, { policy });
   await fleet.addPod('p', 'a-2', {
     tolerations: [{ key: 'node.kubernetes.io/unreachable', operator: 'Exists', tolerationSeconds }],
   });
@@ -113,6 +115,17 @@ describe('a pod that must not run twice, on a silent node', () => {
     expect((await plain.fleet.pod('p'))?.metadata.deletionTimestamp).toBeDefined();
     const tolerating = await silentFleet({ tolerationSeconds: 9_999 }, 2_000);
     expect((await tolerating.fleet.pod('p'))?.metadata.deletionTimestamp).toBeUndefined();
+  });
+
+  it('is not removed before its machine has stopped it when the clock steps forward by less than a missed tick', async () => {
+    const stepSeconds = 150;
+    const { fleet, run } = await fleetWithPod({ policy: { nodeMonitorGracePeriodSeconds: 300 } });
+    await run(0, 500);
+    expect((await fleet.pod('p'))?.metadata.deletionTimestamp).toBeDefined();
+    await run(500 + stepSeconds, 600 + 30 + stepSeconds);
+    expect(await fleet.pod('p')).toBeDefined();
+    await run(635 + stepSeconds, 815);
+    expect(await fleet.pod('p')).toBeUndefined();
   });
 
   it.each([

@@ -19,7 +19,7 @@ export const OFFLINE_STOP_SECONDS_MIN = 600;
 /** Seconds: 30 days. */
 export const OFFLINE_STOP_SECONDS_MAX = 2_592_000;
 
-/** A machine may look this late: its agent restarts, or is short of CPU. Seconds. */
+/** A machine may look late: its agent restarts, or is short of CPU. The cluster's clock may step. Seconds. */
 const MARGIN_SECONDS = 60;
 /** Two clocks differ by less than this share of the time that they measure. */
 const CLOCK_RATE_ERROR = 0.001;
