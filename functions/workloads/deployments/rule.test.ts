@@ -352,6 +352,14 @@ describe('a sync of a Deployment', () => {
     }
   });
 
+  it('removes no old ReplicaSet while paused, as long as pods of it terminate: Recreate waits for them', () => {
+    const strategy = { type: 'Recreate' as const };
+    const of = deployment({ strategy, revisionHistoryLimit: 0, paused: true, template: template('v2') });
+    const old = madeSet(deployment({ strategy }), { size: 0, replicas: 0 });
+    expect(decide(of, [old], { oldPods: 1 }).remove).toEqual([]);
+    expect(decide(of, [old]).remove).toHaveLength(1);
+  });
+
   it('WD-57 starts no rollout for a change of replicas and labels', () => {
     const of = deployment();
     const only = madeSet(of, { size: 3 });

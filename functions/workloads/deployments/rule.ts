@@ -43,7 +43,7 @@ export interface DeploymentSync extends RolloutTimes {
   readonly deployment: KubeDeployment;
   /** ReplicaSets that it controls. */
   readonly sets: readonly KubeReplicaSet[];
-  /** Pods of old ReplicaSets, or of none of them, that are neither Succeeded nor Failed. Terminating ones count. */
+  /** Pods of old ReplicaSets that are neither Succeeded nor Failed, terminating ones too. 0 unless Recreate. */
   readonly oldPods: number;
 }
 
@@ -116,7 +116,7 @@ function withPauseCondition(deployment: KubeDeployment, nowMs: number): KubeDepl
 }
 
 /** After a change of spec.replicas, and while paused: sizes alone. */
-function decideScale({ deployment, isHeld, nowMs }: DeploymentSync, revisions: DeploymentSets): Draft {
+function decideScale({ deployment, oldPods, isHeld, nowMs }: DeploymentSync, revisions: DeploymentSets): Draft {
   const { spec = {}, status } = deployment;
   const resizes = scaleSets({
     newSet: revisions.newSet === undefined ? undefined : sizedSet(revisions.newSet),
@@ -126,9 +126,11 @@ function decideScale({ deployment, isHeld, nowMs }: DeploymentSync, revisions: D
     isRollingUpdate: spec.strategy?.type !== 'Recreate',
     statusReplicas: status?.replicas ?? 0,
   });
+  // Pods of a ReplicaSet that is deleted would no longer be waited for.
+  const cleansUp = spec.paused === true && oldPods === 0;
   return {
     update: resized(deployment, allSets(revisions), resizes, 'annotate'),
-    ...historyCleanUp(deployment, spec.paused === true ? revisions.oldSets : [], isHeld),
+    ...historyCleanUp(deployment, cleansUp ? revisions.oldSets : [], isHeld),
     held: [],
     status: deploymentCounts(deployment, revisions, nowMs),
   };
