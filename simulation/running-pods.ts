@@ -204,7 +204,7 @@ export class PodHost {
     }
     const process = this.#process;
     if (process === undefined || process.isDown) return;
-    const silentMs = process.answered === undefined ? Number.POSITIVE_INFINITY : elapsedMs(process.answered, now);
+    const silentMs = silentMsOf(process, now);
     for (const [uid, running] of this.#running) {
       const { pod, endsAtMs } = running;
       const runMs = offlineRunMs(pod);
@@ -283,9 +283,14 @@ export class PodHost {
     } else if (pod.metadata.deletionTimestamp !== undefined) {
       await send({ who: this.name, ...finalPodDeletion(pod) });
     } else if (process.over.has(uid) && !hasEnded(pod)) {
-      const { wallMs } = this.#now();
-      const status = offlineStoppedStatus(pod.status ?? {}, stopMessage(pod, process.answered), wallMs);
+      const now = this.#now();
+      const silentMs = silentMsOf(process, now);
+      const status = offlineStoppedStatus(pod.status ?? {}, stopMessage(pod, silentMs), now.wallMs);
       await send({ who: this.name, ...podStatusReport(pod, status) });
     }
   }
 }
+
+/** Time without an answered heartbeat. Infinity: none is known. Milliseconds. */
+const silentMsOf = ({ answered }: AgentProcess, now: ClockReading): number =>
+  answered === undefined ? Number.POSITIVE_INFINITY : elapsedMs(answered, now);

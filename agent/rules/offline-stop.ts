@@ -6,8 +6,8 @@
  */
 import { OFFLINE_STOP_AFTER, offlineStopSeconds } from '../../shared/kinds/pods/offline-stop.ts';
 import type { KubePod } from '../../shared/kinds/types.ts';
+import { formatGoDuration } from '../../shared/kubernetes/go-duration.ts';
 import { recordOf, recordsOf } from '../../shared/kubernetes/normal-form.ts';
-import { rfc3339 } from '../../shared/kubernetes/rfc3339.ts';
 import type { AgentTime } from '../ports/time.ts';
 import { isMirrorPod, isStaticPod } from './critical-pod.ts';
 import { killRequest } from './kill-request.ts';
@@ -65,14 +65,16 @@ export function mayStart(pod: KubePod, listedAfter: ClockReading | undefined, no
 export const graceSecondsLeft = (pod: KubePod, silentMs: number): number =>
   Math.max(0, Math.ceil(killRequest(pod, undefined).graceSeconds + ((offlineRunMs(pod) ?? 0) - silentMs) / 1_000));
 
+const wholeSeconds = (milliseconds: number): string => formatGoDuration(Math.floor(milliseconds / 1_000) * 1_000);
+
 const annotationOf = (pod: KubePod): string =>
   `${OFFLINE_STOP_AFTER}: ${pod.metadata.annotations?.[OFFLINE_STOP_AFTER]}`;
 
-/** @param last the last answered heartbeat; undefined: unknown, which counts as over */
-export const stopMessage = (pod: KubePod, last: ClockReading | undefined): string =>
-  last === undefined
+/** @param silentMs time without an answered heartbeat; Infinity: unknown, which counts as over */
+export const stopMessage = (pod: KubePod, silentMs: number): string =>
+  silentMs === Number.POSITIVE_INFINITY
     ? `Pod was stopped: the agent has started, and no heartbeat was answered (${annotationOf(pod)}).`
-    : `Pod was stopped: no heartbeat was answered since ${rfc3339(last.wallMs)} (${annotationOf(pod)}).`;
+    : `Pod was stopped: no heartbeat was answered for ${wholeSeconds(silentMs)} (${annotationOf(pod)}).`;
 
 export const waitMessage = (pod: KubePod): string =>
   `Pod starts when the API lists it after an answered heartbeat (${annotationOf(pod)}).`;

@@ -54,7 +54,7 @@ export class OfflineStops {
   starts(entry: PodEntry): void {
     entry.isWaitingForHeartbeat = false;
     entry.mayRun = true;
-    if (isAffected(entry)) void this.#dependencies.heartbeats.keep();
+    if (isWatched(entry)) void this.#dependencies.heartbeats.keep();
     this.#watch();
   }
 
@@ -78,7 +78,7 @@ export class OfflineStops {
     const { heartbeats, entries } = this.#dependencies;
     this.check();
     heartbeats.answered(sentAt);
-    if ([...entries.values()].some(isAffected)) void heartbeats.keep();
+    if ([...entries.values()].some(isWatched)) void heartbeats.keep();
     return [...entries.values()].some((each) => each.isWaitingForHeartbeat && each.present && !hasFinished(each));
   }
 
@@ -112,17 +112,17 @@ export class OfflineStops {
   }
 
   /** Milliseconds until the pod must stop, 0 or less: it must; Infinity: it is not affected, or does not run. */
-  #leftMs({ pod, mayRun, stopped }: PodEntry, silentMs: number): number {
-    const runMs = offlineRunMs(pod);
-    return runMs === undefined || !mayRun || stopped ? Number.POSITIVE_INFINITY : runMs - silentMs;
+  #leftMs(entry: PodEntry, silentMs: number): number {
+    const runMs = offlineRunMs(entry.pod);
+    return runMs === undefined || !isWatched(entry) ? Number.POSITIVE_INFINITY : runMs - silentMs;
   }
 
   #stop(entry: PodEntry, silentMs: number): void {
-    const { time, log, heartbeats, recordEvent, request } = this.#dependencies;
+    const { time, log, recordEvent, request } = this.#dependencies;
     const graceSeconds = graceSecondsLeft(entry.pod, silentMs);
     if (entry.kill !== undefined) entry.kill.graceSeconds = Math.min(entry.kill.graceSeconds, graceSeconds);
     else {
-      const message = stopMessage(entry.pod, heartbeats.newest());
+      const message = stopMessage(entry.pod, silentMs);
       entry.kill = {
         graceSeconds,
         change: (status) => offlineStoppedStatus(status, message, time.nowMs()),
@@ -136,4 +136,6 @@ export class OfflineStops {
   }
 }
 
-const isAffected = ({ pod }: PodEntry): boolean => offlineRunMs(pod) !== undefined;
+/** Whether it may run, and has to stop without heartbeats. */
+const isWatched = ({ pod, mayRun, stopped }: PodEntry): boolean =>
+  mayRun && !stopped && offlineRunMs(pod) !== undefined;
