@@ -5,13 +5,12 @@ import type { EndpointAnswer, EndpointRequest } from './endpoint.ts';
 
 export const NO_ANSWER: EndpointAnswer = { status: 504, body: { kind: 'Status', message: 'no answer' } };
 
-export const endpointRequest = (who: string, { method, path, body, contentType }: KubeRequest): EndpointRequest => ({
-  who,
-  method,
-  path,
-  body,
-  ...defined({ contentType }),
-});
+export function endpointRequest(who: string, request: KubeRequest): EndpointRequest {
+  const { method, body, contentType } = request;
+  const [path = '', search] = request.path.split('?', 2);
+  const query = search === undefined ? undefined : Object.fromEntries(new URLSearchParams(search));
+  return { who, method, path, body, ...defined({ contentType, query }) };
+}
 
 /** `method` is one that the agent uses. */
 export const requestOf = ({ method, path, body, contentType }: EndpointRequest): KubeRequest => ({

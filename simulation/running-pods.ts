@@ -5,6 +5,7 @@
  *
  * The agent beats and lists side by side, so a list may have been requested before a heartbeat and answered after it.
  */
+import { listPods } from '../agent/app/pod-list.ts';
 import { killRequest } from '../agent/rules/kill-request.ts';
 import {
   type ClockReading,
@@ -23,7 +24,7 @@ import type { KubeObject, KubePod } from '../shared/kinds/types.ts';
 import { type ClusterView, podKey } from './cluster-view.ts';
 import type { EndpointAnswer, EndpointRequest } from './endpoint.ts';
 import type { SendRequest } from './heartbeat-doors.ts';
-import { NO_ANSWER } from './kube-requests.ts';
+import { apiOver, NO_ANSWER } from './kube-requests.ts';
 import { MachineLink } from './machine-link.ts';
 import { MachineTime } from './machine-time.ts';
 import { type OfflineRules, offlineRules } from './offline-rules.ts';
@@ -248,10 +249,9 @@ export class PodHost {
     const process = this.#process;
     if (process === undefined || process.isDown || !this.#hasNews()) return;
     const before = process.answered;
-    const query = { fieldSelector: `spec.nodeName=${this.name}` };
-    const answer = await send({ who: this.name, method: 'GET', path: '/api/v1/pods', query });
-    if (isGone() || this.#process !== process || process.isDown || answer.status !== 200) return;
-    const pods = (answer.body as { readonly items: readonly KubePod[] }).items;
+    const list = await listPods(apiOver(send, this.name), this.name);
+    if (isGone() || this.#process !== process || process.isDown || list.kind === 'failed') return;
+    const { pods } = list;
     const listedAfter = this.#rules.listedAfter(before, process.answered);
     this.#remembered = new Map(pods.map((pod) => [uidOf(pod), pod]));
     for (const [uid, running] of this.#running) {

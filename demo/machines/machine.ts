@@ -1,12 +1,24 @@
 /** A machine of the demonstration that is real: an agent on this machine, behind a link that can be cut. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, mkdirSync, openSync, readdirSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { linuxProcesses } from '../../agent/adapters/runtime-exec/process-table.ts';
 import { type Link, startLink } from './link.ts';
 
+/** A file system in memory. */
+const MEMORY = '/dev/shm';
 const AGENT = fileURLToPath(new URL('../../agent/bin/nodekeeper-agent.ts', import.meta.url));
 /** After SIGTERM, before SIGKILL. Milliseconds. */
 const STOP_MS = 5_000;
@@ -31,6 +43,8 @@ export interface ListedMachine {
 export class Machine {
   readonly #options: MachineOptions;
   readonly #link: Link;
+  /** What the machine has in memory. A power cut empties it. */
+  readonly #memory = mkdtempSync(join(MEMORY, 'nodekeeper-machine-'));
   #agent: ChildProcess | undefined;
 
   private constructor(options: MachineOptions, link: Link) {
@@ -54,9 +68,18 @@ export class Machine {
     this.#link.restore();
   }
 
-  /** Ends the agent and its pods at once, and starts the agent again. */
+  /** Ends the agent and its pods at once, and starts the agent again, as after another boot. */
   async powerCycle(): Promise<void> {
     await this.#powerOff();
+    for (const name of readdirSync(this.#memory)) rmSync(join(this.#memory, name), { recursive: true });
+    // A container that stopped with its machine has not crashed: its next start waits for no back-off.
+    const bootId = linuxProcesses.bootId();
+    for (const uid of this.#podUids()) {
+      const record = join(this.#podsDirectory, uid, 'record.json');
+      // The agent may have been interrupted while it created the pod.
+      if (!existsSync(record)) continue;
+      writeFileSync(record, readFileSync(record, 'utf8').replaceAll(bootId, 'earlier'));
+    }
     this.#powerOn();
   }
 
@@ -80,6 +103,11 @@ export class Machine {
     }
     await this.#powerOff();
     await this.#link.close();
+    rmSync(this.#memory, { recursive: true });
+  }
+
+  get #podsDirectory(): string {
+    return join(this.#options.directory, 'state', 'pods');
   }
 
   #powerOn(): void {
@@ -97,7 +125,7 @@ export class Machine {
           ...(cluster.authorityHash === undefined ? [] : ['--ca-hash', cluster.authorityHash]),
           ...(bootstrapToken === undefined ? [] : ['--bootstrap-token', bootstrapToken]),
         ],
-        { stdio: ['ignore', log, log] },
+        { stdio: ['ignore', log, log], env: { ...process.env, RUNTIME_DIRECTORY: this.#memory } },
       );
     } finally {
       closeSync(log);
@@ -111,9 +139,18 @@ export class Machine {
       agent.kill('SIGKILL');
       await exit;
     }
-    const pods = new Set(podsIn(join(this.#options.directory, 'state', 'pods')));
+    const pods = new Set(this.#podUids());
     for (const { pid, mark } of linuxProcesses.marked()) {
       if (pods.has(mark.split('/', 1)[0] ?? '')) linuxProcesses.signal(pid, 'SIGKILL');
+    }
+  }
+
+  #podUids(): readonly string[] {
+    try {
+      return readdirSync(this.#podsDirectory);
+    } catch (cause) {
+      if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return [];
+      throw cause;
     }
   }
 }
@@ -121,12 +158,3 @@ export class Machine {
 const isAlive = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode === null && signalCode === null;
 
 const exitOf = (child: ChildProcess): Promise<unknown> => new Promise((resolve) => child.once('exit', resolve));
-
-function podsIn(directory: string): readonly string[] {
-  try {
-    return readdirSync(directory);
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return [];
-    throw cause;
-  }
-}
