@@ -136,7 +136,7 @@ const VALUES: readonly Value[] = [
   },
   {
     value: 'Node `status.nodeInfo` with `bootID`, `status.phase`',
-    read: 'shown',
+    read: 'shown; `agent-version.ts`: a kubelet keeps terminating pods that must not run twice',
     lies: status(
       { nodeInfo: { bootID: 'another', machineID: 'n2', kubeletVersion: 'v99.0.0' } },
       { phase: 'Terminated' },
