@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { MACHINE_SOCKET, type MachineCommand, type Machines, sendMachineCommand, serveMachines } from './control.ts';
 
 describe('commands to real machines', () => {
@@ -12,7 +12,11 @@ describe('commands to real machines', () => {
   beforeEach(async () => {
     asked = [];
     dataDirectory = mkdtempSync(join(tmpdir(), 'nodekeeper-machines-'));
-    machines = await serveMachines({
+    machines = await serve();
+  });
+
+  const serve = () =>
+    serveMachines({
       dataDirectory,
       cluster: { url: 'https://127.0.0.1:1', authorityHash: undefined },
       createToken: async (nodeName) => {
@@ -20,7 +24,6 @@ describe('commands to real machines', () => {
         throw new Error('no response');
       },
     });
-  });
 
   afterEach(async () => {
     await machines.stop();
@@ -43,6 +46,17 @@ describe('commands to real machines', () => {
   it('say why a machine cannot join, which leaves nothing behind', async () => {
     expect(await reply({ verb: 'join', name: 'site-1' })).toEqual({ kind: 'refused', why: 'site-1: no response' });
     expect(asked).toEqual(['site-1']);
+    expect(await reply({ verb: 'list' })).toEqual({ kind: 'listed', machines: [] });
+  });
+
+  it('are served although a machine of before cannot start again', async () => {
+    await machines.stop();
+    mkdirSync(join(dataDirectory, 'machines'));
+    writeFileSync(join(dataDirectory, 'machines', 'site-1'), 'no directory');
+    const complain = vi.spyOn(console, 'error').mockImplementation(() => undefined);
+    machines = await serve();
+    expect(complain.mock.calls).toEqual([[expect.stringMatching(/machine site-1 does not start again: EEXIST/)]]);
+    complain.mockRestore();
     expect(await reply({ verb: 'list' })).toEqual({ kind: 'listed', machines: [] });
   });
 

@@ -74,7 +74,12 @@ class LocalMachines {
   }
 
   async startAgain(): Promise<void> {
-    for (const name of namesIn(this.#directory())) await this.#start(name);
+    for (const name of namesIn(this.#directory())) {
+      await this.#start(name).catch((cause: Error) => {
+        // The cluster and the other machines run without it, and `list` does not have it.
+        console.error(`nodekeeper: machine ${name} does not start again: ${cause.message}`);
+      });
+    }
   }
 
   async stop(): Promise<void> {

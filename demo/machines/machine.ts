@@ -56,7 +56,12 @@ export class Machine {
   static async start(options: MachineOptions): Promise<Machine> {
     const { hostname, port } = new URL(options.cluster.url);
     const machine = new Machine(options, await startLink({ host: hostname, port: Number(port) }));
-    machine.#powerOn();
+    try {
+      machine.#powerOn();
+    } catch (cause) {
+      await machine.stop();
+      throw cause;
+    }
     return machine;
   }
 
@@ -149,7 +154,7 @@ export class Machine {
     try {
       return readdirSync(this.#podsDirectory);
     } catch (cause) {
-      if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return [];
+      if (['ENOENT', 'ENOTDIR'].includes((cause as NodeJS.ErrnoException).code ?? '')) return [];
       throw cause;
     }
   }
