@@ -252,11 +252,11 @@ class FleetStory implements Story {
     machine.machine = kubelet;
     await this.#options.time.sleep(machine.spec.phaseMs);
     while (!isGone()) {
-      if (this.#isCut(machine)) machine.lastCutMs = this.#options.time.nowMs();
+      if (this.#isCut(machine)) this.linkFails(spec.name, this.#options.time.nowMs());
       const began = this.#options.time.nowMs();
       for (let attempts = 0; attempts < BEAT_ATTEMPTS_MAX && !isGone(); attempts += 1) {
         if (this.#isDone(await kubelet.act(this.#options.time.nowMs()))) break;
-        if (this.#isCut(machine)) machine.lastCutMs = this.#options.time.nowMs();
+        if (this.#isCut(machine)) this.linkFails(spec.name, this.#options.time.nowMs());
         await this.#options.time.sleep(BEAT_RETRY_MS);
       }
       const nextMs = began + kubelet.beatEveryMs * (1 + BEAT_JITTER * this.#options.fraction());

@@ -25,6 +25,8 @@ const STORIES: readonly SimOptions[] = [
   { seed: 5, hours: 0.5, parts: CHEAP_PARTS },
   { seed: 1, hours: 0.5, parts: CHEAP_PARTS },
   { seed: 39, hours: 0.5, parts: CHEAP_PARTS, faultsAStorm: 9 },
+  { seed: 64, hours: 0.5, parts: CHEAP_PARTS, faultsAStorm: 9 },
+  { seed: 68, hours: 0.5, parts: CHEAP_PARTS, faultsAStorm: 9 },
   { seed: 46, hours: 0.25, parts: ['workloads'] },
   { seed: 21, hours: 0.25, parts: ['workloads'], faultsAStorm: 9 },
   { seed: 46, hours: 0.25, parts: ['scheduling'] },
