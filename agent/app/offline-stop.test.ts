@@ -1,10 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { OFFLINE_STOP_AFTER } from '../../shared/kinds/pods/offline-stop.ts';
 import type { KubePod } from '../../shared/kinds/types.ts';
-import { answered, silentLog, silentMeter, timedOut } from '../../test/support/agent-api.ts';
+import { answered, silentLog, timedOut } from '../../test/support/agent-api.ts';
 import { type ApiInMemory, apiInMemory, NODES, node, pod, podsIn } from '../../test/support/api-in-memory.ts';
 import { type MemoryHeartbeatFile, memoryHeartbeatFile } from '../../test/support/memory-heartbeat-file.ts';
 import { type MemoryRuntime, memoryRuntime } from '../../test/support/memory-runtime.ts';
+import { podLoopParts } from '../../test/support/pod-loop-parts.ts';
 import { SteppedTime, settle } from '../../test/support/stepped-time.ts';
 import type { KubeAnswer, KubeRequest } from '../ports/kube-api.ts';
 import { type ClockReading, clockReading } from '../rules/offline-stop.ts';
@@ -58,17 +59,10 @@ async function startAgent(remembered: readonly KubePod[] = saved): Promise<void>
   const heartbeats = new AnsweredHeartbeats({ time, log: silentLog, file });
   await heartbeats.read();
   loop = createPodLoop({
-    nodeName: 'edge-1',
+    ...podLoopParts,
     api,
     runtime,
-    probes: {
-      update() {},
-      readinessOf: (_, { state: { kind } }) => ({ started: kind === 'running', ready: kind === 'running' }),
-      remove() {},
-      onResult() {},
-      stop() {},
-    },
-    inputs: { prepare: () => prepare(), changed() {}, remove: async () => {}, keepOnly() {} },
+    inputs: { ...podLoopParts.inputs, prepare: () => prepare() },
     heartbeats,
     memory: {
       remembered,
@@ -78,16 +72,9 @@ async function startAgent(remembered: readonly KubePod[] = saved): Promise<void>
     },
     staticPods: () => staticPods,
     time,
-    fraction: () => 0,
-    log: silentLog,
-    meter: silentMeter,
-    operatingSystem: 'linux',
-    hostIp: () => '192.0.2.7',
     recordEvent: ({ metadata }, { type, reason }) => {
       if (reason !== 'Started') events.push(`${metadata.name}: ${type} ${reason}`);
     },
-    gate: () => ({ kind: 'admitted' }),
-    topology: { admit: () => ({ kind: 'admitted' }), release() {} },
   });
   stop = new AbortController();
   void loop.run(stop.signal);

@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
 import type { KubeObject } from '../../shared/kinds/types.ts';
-import { silentLog, silentMeter } from '../../test/support/agent-api.ts';
+import { silentLog } from '../../test/support/agent-api.ts';
 import { apiInMemory, NODES, node, pod, podsIn } from '../../test/support/api-in-memory.ts';
 import { noHeartbeats } from '../../test/support/memory-heartbeat-file.ts';
 import { memoryRuntime } from '../../test/support/memory-runtime.ts';
+import { podLoopParts } from '../../test/support/pod-loop-parts.ts';
 import { SteppedTime, settle } from '../../test/support/stepped-time.ts';
 import type { KubeAnswer, KubeRequest } from '../ports/kube-api.ts';
-import { ADMITTED } from '../rules/pod-admission.ts';
 import { createPodLoop } from './pod-loop.ts';
 
 const NODE_TOKEN = 'edge-1-token';
@@ -29,27 +29,12 @@ it('failures of a pod are counted from one again after a success', async () => {
     return { kind: 'answered', status: code, body };
   };
   const loop = createPodLoop({
-    nodeName: 'edge-1',
+    ...podLoopParts,
     api: { send, reconnect() {} },
     runtime,
-    probes: {
-      update() {},
-      readinessOf: (_, { state: { kind } }) => ({ started: kind === 'running', ready: kind === 'running' }),
-      remove() {},
-      onResult() {},
-      stop() {},
-    },
     heartbeats: noHeartbeats(time),
-    inputs: { prepare: async () => {}, changed() {}, remove: async () => {}, keepOnly() {} },
     time,
-    fraction: () => 0,
     log: { ...silentLog, warn: (_, fields) => void attempts.push(fields?.['attempt']) },
-    meter: silentMeter,
-    operatingSystem: 'linux',
-    hostIp: () => '192.0.2.7',
-    recordEvent: () => {},
-    gate: () => ({ kind: 'admitted' }),
-    topology: { admit: () => ADMITTED, release() {} },
   });
   const pass = async (milliseconds: number): Promise<void> => {
     for (let passedMs = 0; passedMs < milliseconds; passedMs += 500) {

@@ -4,6 +4,7 @@
  * Lists the images of the pods that this machine starts without the API, and whether a start without a network has
  * them. Nothing is pulled. Exit code 0: it has all; 1: not all; 2: that cannot be found out.
  */
+import { columns } from '../../shared/text-columns.ts';
 import { hostSystem } from '../adapters/config/host-system.ts';
 import { type LoadedConfig, withConfigFile } from '../adapters/config/load-config.ts';
 import { type OfflineConfig, readOffline } from '../adapters/doctor/measure-offline.ts';
@@ -89,16 +90,11 @@ const STATES: Readonly<Record<OfflineImage['state'], string>> = {
   missing: 'missing',
   alwaysPulled: 'always pulled',
 };
-const GAP = 3;
 
 function tableOf(rows: readonly OfflineImage[]): readonly string[] {
   if (rows.length === 0) return [];
-  const cells = [
-    ['IMAGE', 'WITHOUT A NETWORK', 'PODS'] as const,
-    ...rows.map(({ image, state, pods }) => [image, STATES[state], pods.join(', ')] as const),
-  ];
-  const widthOf = (column: 0 | 1): number => Math.max(...cells.map((row) => row[column].length)) + GAP;
-  return cells.map((row) => `${row[0].padEnd(widthOf(0))}${row[1].padEnd(widthOf(1))}${row[2]}`);
+  const cells = rows.map(({ image, state, pods }) => [image, STATES[state], pods.join(', ')]);
+  return columns([['IMAGE', 'WITHOUT A NETWORK', 'PODS'], ...cells], '   ');
 }
 
 function notesOf(

@@ -12,9 +12,11 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { RECORD_FILE } from '../../agent/adapters/runtime-exec/pod-record.ts';
 import { linuxProcesses } from '../../agent/adapters/runtime-exec/process-table.ts';
+import { systemTime } from '../../agent/adapters/system/time.ts';
+import { waitAtMost } from '../../agent/app/bounded-wait.ts';
 import { type Link, startLink } from './link.ts';
 
 /** A file system in memory. */
@@ -80,7 +82,7 @@ export class Machine {
     // A container that stopped with its machine has not crashed: its next start waits for no back-off.
     const bootId = linuxProcesses.bootId();
     for (const uid of this.#podUids()) {
-      const record = join(this.#podsDirectory, uid, 'record.json');
+      const record = join(this.#podsDirectory, uid, RECORD_FILE);
       // The agent may have been interrupted while it created the pod.
       if (!existsSync(record)) continue;
       writeFileSync(record, readFileSync(record, 'utf8').replaceAll(bootId, 'earlier'));
@@ -101,10 +103,7 @@ export class Machine {
     const agent = this.#agent;
     if (agent !== undefined && isAlive(agent)) {
       agent.kill('SIGTERM');
-      const over = new AbortController();
-      const limit = wait(STOP_MS, undefined, { signal: over.signal }).catch(() => undefined);
-      await Promise.race([exitOf(agent), limit]);
-      over.abort();
+      await waitAtMost(systemTime, STOP_MS, exitOf(agent));
     }
     await this.#powerOff();
     await this.#link.close();

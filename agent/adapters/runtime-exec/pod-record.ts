@@ -52,7 +52,7 @@ export interface PodRecord {
   readonly containers: ContainerRecord[];
 }
 
-const RECORD_FILE = 'record.json';
+export const RECORD_FILE = 'record.json';
 
 /** The record of a pod before its first container starts. */
 export function newRecord(pod: KubePod): PodRecord {
