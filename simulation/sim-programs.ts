@@ -3,7 +3,7 @@
  */
 import type { MemoryCloud } from '../demo/ec2/cloud.ts';
 import { readYaml } from '../functions/api/read-yaml.ts';
-import { everyProbe } from '../functions/node-monitor/probes.ts';
+import { everyProbe, type Probe } from '../functions/node-monitor/probes.ts';
 import { composeSystem } from '../server/system.ts';
 import { refusalsAdded } from '../shared/access/refusal-store.ts';
 import { refusedRequests } from '../shared/access/refused-requests.ts';
@@ -122,7 +122,7 @@ export function simPrograms(
       tickQueue,
       partQueue: markParts.queueOf(process),
       waker: ticks.wakerOf(process),
-      probe: everyProbe(plant.probes?.(probes) ?? probes),
+      probe: observedProbe(everyProbe(plant.probes?.(probes) ?? probes), checks),
       cloud: faultyCloud(process, { cloud, time, plan, fraction: network, periodMs, overlooking }),
       api: { readYaml: costlyYaml(readYaml, spend), limits: limitsOf(API_LIMITS), busyMs },
       heartbeat: {
@@ -149,5 +149,14 @@ const observedCloud = ({ cloud }: SimSetup, { volumes }: SimChecks): MemoryCloud
   detachVolume(request) {
     volumes.onDetach(request.volumeId);
     return cloud.detachVolume(request);
+  },
+});
+
+/** A probe, with each result shown to the law about shares. */
+const observedProbe = (probe: Probe, { shares }: SimChecks): Probe => ({
+  async beat() {
+    const outcome = await probe.beat();
+    shares.onProbe(outcome);
+    return outcome;
   },
 });

@@ -3,10 +3,12 @@
  *
  *   - In no process it computes for longer than its share of the time and one request beyond.
  *   - In calm, requests of others wait for an environment no longer than that, none of them is refused for a limit, and
- *     the gate stays open.
+ *     the gate stays open. The gate evaluates the last grace period. For so long after a storm, ticks that were missing
+ *     in it may still close the gate (failingPath without a proven stretch), if no probe has failed since.
  *   - What is refused is recorded as a decision.
  */
 
+import type { ProbeOutcome } from '../../functions/node-monitor/probes.ts';
 import { isRenewal } from '../../server/routes.ts';
 import { API_LIMITS, HEARTBEAT_LIMITS } from '../../shared/access/request-throttle.ts';
 import { fleetKeyOf } from '../../shared/fleet/zones/fleet-store.ts';
@@ -41,6 +43,8 @@ export interface SharesLaw extends Law {
   /** A request of another identity has waited for an environment for so long. Milliseconds. */
   readonly onTurn: (request: EndpointRequest, waitedMs: number) => void;
   readonly onAnswer: (request: EndpointRequest, answer: EndpointAnswer) => void;
+  /** The result of a probe, as node-monitor receives it. */
+  readonly onProbe: (outcome: ProbeOutcome) => void;
   /** Processes the writes of one step. */
   learn(changes: readonly TimedChange[]): void;
 }
@@ -51,10 +55,18 @@ export function identitiesKeepTheirShare(context: LawContext, hit: (mark: Mark) 
   /** First refusal in this calm that no decision is recorded for. */
   let refusedAtMs: number | undefined;
   let wasClosed = false;
+  let probeFailedAtMs = Number.NEGATIVE_INFINITY;
 
   const fail = (message: string): void => failed({ law: 'L17', subjects: [GREEDY], message });
   const isGreedy = (): boolean => plan.severity('costlyRequests') > 0;
   const isCalm = (): boolean => context.calmSinceMs() !== undefined;
+  /** The cause is older than this calm. `missedTicks` closes the gate at the end of a gap, which no calm contains. */
+  const isOfStorm = (reasons: readonly string[]): boolean => {
+    const sinceMs = context.calmSinceMs() ?? nowMs();
+    const graceMs = context.most((policy) => policy.nodeMonitorGracePeriodSeconds) * 1_000;
+    const isInTime = nowMs() - sinceMs <= graceMs;
+    return isInTime && probeFailedAtMs < sinceMs && reasons.every((reason) => reason === 'failingPath');
+  };
 
   return {
     name: 'L17',
@@ -87,6 +99,9 @@ export function identitiesKeepTheirShare(context: LawContext, hit: (mark: Mark) 
       // A machine with hundreds of bad pods deletes all of them at once.
       if (isRefused && !context.isPoisoned(who)) fail(`${method} ${path} of ${who} was refused: ${messageOf(answer)}`);
     },
+    onProbe({ kind }) {
+      if (kind === 'failed') probeFailedAtMs = nowMs();
+    },
     learn(changes) {
       const isRecorded = changes.some(
         ({ key }) => key.pk.startsWith(decisionPartition()) && key.sk.startsWith(`node.${GREEDY}.`),
@@ -99,9 +114,10 @@ export function identitiesKeepTheirShare(context: LawContext, hit: (mark: Mark) 
       if (happened.kind !== 'control') return;
       const { key, newImage } = happened.change;
       if (fleetKeyOf(key)?.kind !== 'state') return;
-      const isClosed = reasonsOf(newImage?.['gate']).length > 0;
+      const reasons = reasonsOf(newImage?.['gate']);
+      const isClosed = reasons.length > 0;
       if (isGreedy() && isCalm()) {
-        if (isClosed && !wasClosed) fail(`the gate closed because of ${reasonsOf(newImage?.['gate']).join()}`);
+        if (isClosed && !wasClosed && !isOfStorm(reasons)) fail(`the gate closed because of ${reasons.join()}`);
         if (!isClosed) hit('shares:gate-open');
       }
       wasClosed = isClosed;

@@ -11,6 +11,7 @@ interface FailedSeed {
   readonly hours: number;
   readonly nodes?: number;
   readonly faults?: readonly FaultName[];
+  readonly faultsAStorm?: number;
   /** Those it had: which ones a seed has may change. */
   readonly parts: readonly PartName[];
   /** The law that was broken, and by what. */

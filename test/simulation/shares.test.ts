@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { HEARTBEAT_LIMITS } from '../../shared/access/request-throttle.ts';
+import { defaultPolicy, type Policy } from '../../shared/fleet/policy.ts';
 import type { EndpointAnswer, EndpointRequest } from '../../simulation/endpoint.ts';
 import type { Process } from '../../simulation/faults/processes.ts';
 import { GREEDY, GREEDY_COST_MS } from '../../simulation/greedy-identity.ts';
@@ -18,13 +19,14 @@ const { burstMs, share } = HEARTBEAT_LIMITS.node.time;
 
 /** A law in a world where one identity is greedy and nothing else is wrong. */
 function lawInCalm() {
-  const world = { nowMs: 1_000_000, isCalm: true };
+  const world = { nowMs: 1_000_000, isCalm: true, calmSinceMs: 0 };
   const broken: string[] = [];
   const asked: Record<string, number> = {};
   const law = identitiesKeepTheirShare(
     {
       nowMs: () => world.nowMs,
-      calmSinceMs: () => (world.isCalm ? 0 : undefined),
+      calmSinceMs: () => (world.isCalm ? world.calmSinceMs : undefined),
+      most: (of: (policy: Policy) => number) => of(defaultPolicy),
       clockSlackMs: () => 0,
       isPoisoned: () => false,
       plan: { severity: () => 1 },
@@ -89,6 +91,27 @@ it('the gate stays open', () => {
   gate(law, ['failingPath']);
   gate(law, ['failingPath']);
   expect(broken).toEqual(['the gate closed because of failingPath']);
+});
+
+it('ticks that were missing before the calm may close the gate for one grace period, if no probe fails', () => {
+  const graceMs = defaultPolicy.nodeMonitorGracePeriodSeconds * 1_000;
+  const closedBy = (reasons: readonly string[], options: { calmForMs: number; probeFailedMsAgo?: number }) => {
+    const { law, world, broken } = lawInCalm();
+    world.calmSinceMs = world.nowMs - options.calmForMs;
+    if (options.probeFailedMsAgo !== undefined) {
+      world.nowMs -= options.probeFailedMsAgo;
+      law.onProbe({ kind: 'failed', reason: 'answered 429' });
+      world.nowMs += options.probeFailedMsAgo;
+    }
+    law.onProbe({ kind: 'accepted' });
+    gate(law, reasons);
+    return broken.length;
+  };
+  expect(closedBy(['failingPath'], { calmForMs: graceMs })).toBe(0);
+  expect(closedBy(['failingPath'], { calmForMs: graceMs, probeFailedMsAgo: graceMs + 1 })).toBe(0);
+  expect(closedBy(['failingPath'], { calmForMs: graceMs, probeFailedMsAgo: graceMs })).toBe(1);
+  expect(closedBy(['failingPath'], { calmForMs: graceMs + 1 })).toBe(1);
+  expect(closedBy(['missedTicks', 'failingPath'], { calmForMs: graceMs })).toBe(1);
 });
 
 it('a refusal is recorded within two and a half minutes of calm', () => {

@@ -172,6 +172,19 @@ describe('the gate after missing ticks', () => {
     expect(gateVerdict(records[46] as GateRecord)).toMatchObject({ kind: 'holding', reasons: ['failingPath'] });
   });
 
+  it('closes after one gap of less than half a grace period, where that is three heartbeat intervals', () => {
+    // The last heartbeat before the gap may be 41.6 s old, and the first one after it may come 40 s after its end.
+    const cell: Policy = { ...policy, beatIntervalSeconds: 40, nodeMonitorGracePeriodSeconds: 120 };
+    const held: number[] = [];
+    let record: GateRecord = UNTRIED_GATE;
+    for (const second of [0, 58, 63, 68, 73, 78, 83, 88, 93, 98, 103]) {
+      const nowMs = second * 1_000;
+      record = decideGate(record, { nowMs, probes: [{ sentAtMs: nowMs, accepted: true }], policy: cell });
+      if (gateVerdict(record).kind === 'holding') held.push(second);
+    }
+    expect(held).toEqual([78, 83, 88, 93]);
+  });
+
   it('stays closed while the path is failing, and counts from the later of both', () => {
     const records = ticks({ 0: true, 300: false, 305: true, 310: true });
     expect(kinds(records)).toEqual(['open', 'holding', 'holding', 'open']);

@@ -17,9 +17,10 @@
  * period contains no proven stretch in which every node could send a heartbeat (L5): consecutive ticks over one
  * heartbeat interval, none of them over one and a half periods after the one before, with most of their probes
  * accepted. The last heartbeat of a live node is then at most one interval old, with its jitter, and by another clock
- * than ours. So the proof is valid for the grace period less that age. In steady state every tick proves it. One gap of
- * up to half a grace period leaves the proof in time where a grace period is three heartbeat intervals or more; several
- * in a row do not.
+ * than ours. So the proof is valid for the grace period less that age. In steady state every tick proves it. The next
+ * proof comes a gap between ticks and one heartbeat interval later. So a gap of up to half a grace period leaves the
+ * proof in time where a grace period is well over four heartbeat intervals. With fewer, or after several gaps in a row,
+ * the gate closes although all probes were accepted, until the next proof.
  *
  * While the gate is closed, no node is newly marked or tainted by a limiter, and taint eviction deletes no pod.
  * Recovery continues. Nodes that are silent while probes succeed do not close the gate.
