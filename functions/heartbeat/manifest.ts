@@ -45,7 +45,12 @@ export const heartbeatManifest = {
   environment: ['HEALTH_TABLE', 'CONTROL_TABLE', 'STATIC_TOKENS', 'BEAT_TIMES'],
   tables: {
     health: ['UpdateItem'],
-    control: { 'node-keys#*': ['GetItem'], 'probe-keys': ['GetItem'], refusals: ['UpdateItem'] },
+    control: {
+      'node-keys#*': ['GetItem'],
+      'probe-keys': ['GetItem'],
+      refusals: ['UpdateItem'],
+      witnesses: ['UpdateItem'],
+    },
   },
   alarms,
 } as const satisfies FunctionManifest;

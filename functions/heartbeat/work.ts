@@ -8,11 +8,13 @@
  * Lease. This function may only call UpdateItem on the table. So it reads the row by an update with a condition that
  * always fails. That rare path costs two write units.
  *
+ * A heartbeat may report machines of its site that are silent there: one more write (store-silent-machines.ts).
+ *
  * Liveness is measured by our own clock at receipt (D1). The renewTime that a node writes is stored and not evaluated.
  */
 
 import type { Authenticator } from '../../shared/access/authenticator.ts';
-import { authorize } from '../../shared/access/authorize.ts';
+import { authorize, NODE_USER_PREFIX } from '../../shared/access/authorize.ts';
 import { BODY_SHA256_EXTRA } from '../../shared/access/node-identity.ts';
 import type { RequestThrottle, Visit } from '../../shared/access/request-throttle.ts';
 import type { UserInfo } from '../../shared/access/user-info.ts';
@@ -23,6 +25,7 @@ import { HEARTBEAT_URL_ANNOTATION, HEARTBEAT_URL_HEADER } from '../../shared/fle
 import { isLeaseBatchPath, PREFER_NEWS } from '../../shared/fleet/nodes/lease-batch.ts';
 import type { BeatTimes } from '../../shared/fleet/nodes/node-profile.ts';
 import { USAGE_ANNOTATION } from '../../shared/fleet/nodes/node-usage.ts';
+import { SILENT_MACHINES_ANNOTATION } from '../../shared/fleet/witnesses/silent-machines.ts';
 import { prepareLease } from '../../shared/kinds/leases/defaults.ts';
 import { leaseChangeOf } from '../../shared/kinds/leases/lease-change.ts';
 import {
@@ -54,7 +57,7 @@ import {
   refuseTooLarge,
 } from '../../shared/kubernetes/request/body.ts';
 import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/request/http.ts';
-import { failedRequests } from '../../shared/kubernetes/request/log-throttle.ts';
+import { failedRequests, type NoteFault } from '../../shared/kubernetes/request/log-throttle.ts';
 import { type NoteRefusal, refusedSignIns } from '../../shared/kubernetes/request/refused-sign-ins.ts';
 import { dryRunOf, parsePath, type ResourceTarget } from '../../shared/kubernetes/request/request.ts';
 import { isStatusError, json, statusResponse, warningHeaders } from '../../shared/kubernetes/request/respond.ts';
@@ -65,6 +68,7 @@ import type { Item, ItemUpdater } from '../../shared/store/item-store.ts';
 import { type BatchContext, serveBatch } from './lease-batch.ts';
 import { peekRow } from './peek-row.ts';
 import { type RefusedItems, refusedItems } from './refused-items.ts';
+import { storeSilentMachines } from './store-silent-machines.ts';
 
 /**
  * Longest body of a heartbeat, also as an item of a batch. A kubelet's Lease has about 600 bytes, with managedFields
@@ -94,18 +98,28 @@ export interface RenewLeaseDependencies {
   readonly startTimeLimit?: StartTimeLimit;
 }
 
-type Serving = RenewLeaseDependencies & { readonly noteRefusal: NoteRefusal; readonly refusedItems: RefusedItems };
+type Serving = RenewLeaseDependencies & {
+  readonly noteRefusal: NoteRefusal;
+  readonly noteReportFault: NoteFault;
+  readonly refusedItems: RefusedItems;
+};
 /** The account of one request. Undefined: requests are not throttled. */
 type Account = Visit | undefined;
 
 interface Beat {
   readonly request: HttpRequest;
   readonly target: ResourceTarget;
+  readonly sender: UserInfo;
   readonly nowMs: number;
 }
 
 export function serveHeartbeat(options: RenewLeaseDependencies): (request: HttpRequest) => Promise<HttpResponse> {
-  const dependencies = { ...options, noteRefusal: refusedSignIns(options.log), refusedItems: refusedItems() };
+  const dependencies = {
+    ...options,
+    noteRefusal: refusedSignIns(options.log),
+    noteReportFault: failedRequests(options.log, 'a report of silent machines could not be stored'),
+    refusedItems: refusedItems(),
+  };
   const noteFault = failedRequests(options.log, 'heartbeat failed');
   const answered =
     (
@@ -212,12 +226,12 @@ async function answer(dependencies: Serving, request: HttpRequest, visit: Accoun
     throw status.unknownPath();
   }
   const { target } = parsed;
-  await admit(dependencies, request, { verb, target, nowMs, visit });
+  const sender = await admit(dependencies, request, { verb, target, nowMs, visit });
   // The name may be longer than a key of the store.
   if (target.name.length > NAME_LENGTH_MAX) throw status.notFound(LEASES, target.name);
   // Before it is parsed: a small function serves all heartbeats.
   refuseTooLarge(request.body, LEASE_BODY_BYTES_MAX);
-  const beat = { request, target, nowMs };
+  const beat = { request, target, sender, nowMs };
   return verb === 'update' ? put(dependencies, beat) : patch(dependencies, beat);
 }
 
@@ -310,7 +324,22 @@ const LEASE_BODY = {
   accepted: ACCEPTED,
 };
 
-async function put(dependencies: RenewLeaseDependencies, beat: Beat): Promise<HttpResponse> {
+/** The answer, after a report of silent machines in `renewed` is stored. Only a machine itself may report. */
+async function answerAfterReport(
+  dependencies: Serving,
+  outcome: LeaseWriteOutcome,
+  renewed: KubeObject,
+  { beat, warnings }: Pick<Answered, 'beat' | 'warnings'>,
+): Promise<HttpResponse> {
+  const { target, sender, nowMs } = beat;
+  const text = renewed.metadata.annotations?.[SILENT_MACHINES_ANNOTATION];
+  if (text !== undefined && outcome.kind === 'written' && sender.username === NODE_USER_PREFIX + target.name) {
+    await storeSilentMachines(dependencies, { reporter: target.name, text, nowMs });
+  }
+  return answerOf(outcome, { beat, warnings, beatTimes: dependencies.beatTimes });
+}
+
+async function put(dependencies: Serving, beat: Beat): Promise<HttpResponse> {
   const { request, target, nowMs } = beat;
   const read = await readObjectBody(request.headers, request.body, LEASE_BODY);
   const { object, warnings } = decodeObject(
@@ -339,7 +368,7 @@ async function put(dependencies: RenewLeaseDependencies, beat: Beat): Promise<Ht
     expectedResourceVersion: version,
     ...(metadata.uid === undefined || metadata.uid === '' ? {} : { expectedUid: metadata.uid }),
   });
-  return answerOf(outcome, { beat, warnings, beatTimes: dependencies.beatTimes });
+  return answerAfterReport(dependencies, outcome, lease, { beat, warnings });
 }
 
 async function dryRun(
@@ -355,7 +384,7 @@ async function dryRun(
   return json(200, prepareLease.prepareForUpdate(next, stored, { subresource: '', nowMs: 0 }));
 }
 
-async function patch(dependencies: RenewLeaseDependencies, beat: Beat): Promise<HttpResponse> {
+async function patch(dependencies: Serving, beat: Beat): Promise<HttpResponse> {
   const { request, target, nowMs } = beat;
   const type = mediaTypeOf(request.headers);
   if (!isPatchType(type) || type === 'application/apply-patch+yaml') throw status.unsupportedMediaType(PATCH_TYPES);
@@ -387,7 +416,7 @@ async function patch(dependencies: RenewLeaseDependencies, beat: Beat): Promise<
 
 /** The rare path: reads the stored Lease, applies the patch, and replaces it if its version is unchanged. */
 async function patchRead(
-  dependencies: RenewLeaseDependencies,
+  dependencies: Serving,
   beat: Beat,
   type: Parameters<typeof patchTransform>[3],
 ): Promise<HttpResponse> {
@@ -420,7 +449,7 @@ async function patchRead(
       expectedResourceVersion: version,
     });
     if (outcome.kind !== 'conflict') {
-      return answerOf(outcome, { beat, warnings: warnings(), beatTimes: dependencies.beatTimes });
+      return answerAfterReport(dependencies, outcome, next, { beat, warnings: warnings() });
     }
   }
   throw status.conflict(LEASES, target.name);

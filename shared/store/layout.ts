@@ -17,6 +17,7 @@
  *          pk `fleet` sk `queue#<zone>#<node name>` a node that waits for its limiter
  *          pk `silences` sk <hour>-<hash>-<slot>    silences of live machines in an hour, TTL (silence-store.ts)
  *          pk `refusals` sk <minute>-<hash>          refused requests of an identity, TTL (refusal-store.ts)
+ *          pk `witnesses` sk <node name>            machines that it reports as silent, TTL (report-store.ts)
  *          pk `tick#<controller>` sk `-`            the last claim of a controller that stores nothing with it
  *          pk `evictions#<node name>` sk `-`, `p1` …   eviction timers of the node's pods (timer-store.ts)
  *          pk `evictions-due` sk `<due, 14 digits>#<node name>`   which nodes have one that is due

@@ -222,7 +222,7 @@ describe('permissions', () => {
     heartbeat: [
       ...at('Health', 'UpdateItem'),
       ...at('Control', 'GetItem', 'node-keys#*', 'probe-keys'),
-      ...at('Control', 'UpdateItem', 'refusals'),
+      ...at('Control', 'UpdateItem', 'refusals', 'witnesses'),
     ],
     api: [
       ...at('Health', 'BatchGetItem DeleteItem GetItem Query Scan UpdateItem'),

@@ -15,6 +15,7 @@ import {
   LEASE_DURATION_ANNOTATION,
 } from '../../fleet/nodes/node-profile.ts';
 import { parseUsage, USAGE_ANNOTATION } from '../../fleet/nodes/node-usage.ts';
+import { SILENT_MACHINES_ANNOTATION } from '../../fleet/witnesses/silent-machines.ts';
 import { canonicalMicroTime, formatTime, parseTimeMs } from '../../kubernetes/time.ts';
 import { changeOf, readRow } from '../../store/attributes.ts';
 import type { Item } from '../../store/item-store.ts';
@@ -108,6 +109,7 @@ export function leaseReplacement(lease: KubeObject): LeaseChangeResult {
     [BEAT_INTERVAL_ANNOTATION]: _interval,
     [LEASE_DURATION_ANNOTATION]: _duration,
     [HEARTBEAT_URL_ANNOTATION]: _url,
+    [SILENT_MACHINES_ANNOTATION]: _silent,
     [USAGE_ANNOTATION]: usage,
     ...others
   } = metadata.annotations ?? {};
