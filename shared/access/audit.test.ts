@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { apiInMemory, MERGE, NODES, node } from '../../test/support/api-in-memory.ts';
+import type { HttpRequest, HttpResponse } from '../kubernetes/request/http.ts';
+import type { Log } from '../observability/log.ts';
+import { type AuditedCall, audit } from './audit.ts';
 import type { AuditLine } from './audit-trail.ts';
 import { refusalMinuteOf, refusalsOf } from './refusal-store.ts';
 import { API_LIMITS } from './request-throttle.ts';
@@ -100,6 +103,91 @@ describe('the audit trail', () => {
     const { api } = audited(true);
     expect((await api.send('POST', NODES, { body: node('n1'), headers: by('ada') })).code).toBe(201);
     expect(api.faults[0]).toMatch(/^a request could not be written to the audit log .*the log is away/s);
+  });
+});
+
+describe('the line of a request', () => {
+  const ada = { username: 'ada', groups: ['nodekeeper:admins'] };
+  const pods = { group: '', version: 'v1', resource: 'pods', subresource: '', namespace: 'a', name: 'p' };
+  const call: AuditedCall = { user: ada, actingAs: ada, verb: 'update', target: pods, nowMs: 0 };
+  const request = (query = '', headers: Record<string, string> = { 'user-agent': 'kubectl' }): HttpRequest => ({
+    ...{ method: 'PUT', path: '', query: new URLSearchParams(query), headers, body: new Uint8Array() },
+    sourceIp: '192.0.2.9',
+  });
+  const response = (status: number, body: HttpResponse['body'] = ''): HttpResponse => ({ status, headers: {}, body });
+  const log = {} as Log;
+
+  /** Absent: nothing is recorded. */
+  async function lineOf(more: Partial<AuditedCall>, sent = request(), answered = response(200)) {
+    const lines: AuditLine[] = [];
+    const auditTrail = { record: async (line: AuditLine) => void lines.push(line) };
+    await audit({ auditTrail, log }, { ...call, ...more }, sent, answered);
+    return lines[0];
+  }
+  const target = (more: object) => ({ target: { ...pods, ...more } });
+
+  it('has what the request has, and nothing empty', async () => {
+    const line = {
+      ...{ time: '1970-01-01T00:00:00Z', user: 'ada', groups: ada.groups, verb: 'update', group: '' },
+      ...{ resource: 'pods', namespace: 'a', name: 'p', sourceIp: '192.0.2.9', userAgent: 'kubectl', code: 200 },
+    };
+    expect(await lineOf({})).toEqual(line);
+    const user = { ...ada, extra: { arn: ['x'] } };
+    expect(await lineOf({ user, actingAs: user, ...target({ subresource: 'status' }) }, request('dryRun=All'))).toEqual(
+      {
+        ...line,
+        extra: { arn: ['x'] },
+        subresource: 'status',
+        dryRun: true,
+      },
+    );
+    const bare = await lineOf(target({ namespace: '', name: '' }), request('', {}), response(403));
+    expect(bare).toEqual({ ...line, userAgent: '', code: 403, namespace: undefined, name: undefined });
+    expect(Object.keys(bare!)).not.toContain('namespace');
+    expect(Object.keys(bare!)).not.toContain('name');
+  });
+
+  it.each([
+    ['of the response of a creation', 201, '', '{"metadata":{"name":"made"}}', 'made'],
+    ['of the path, if it has one', 201, 'p', '{"metadata":{"name":"made"}}', 'p'],
+    ['of no refusal', 403, '', '{"metadata":{"name":"made"}}', undefined],
+    ['of no response without a name', 201, '', '{"metadata":{}}', undefined],
+    ['of no response with another one', 201, '', '{"metadata":{"name":7}}', undefined],
+    ['of no response without metadata', 201, '', '{}', undefined],
+    ['of no response that is no JSON', 201, '', '{', undefined],
+    ['of no response that is bytes', 201, '', new Uint8Array([123, 125]), undefined],
+  ])('has the name %s', async (_, status, name, body, expected) => {
+    expect((await lineOf(target({ name }), request(), response(status, body)))?.name).toBe(expected);
+  });
+
+  it.each([
+    [{ verb: 'get' }, false],
+    [{ verb: 'list' }, false],
+    [{ verb: 'watch' }, false],
+    [{ verb: 'delete' }, true],
+    [{ verb: 'create', ...target({ resource: 'selfsubjectaccessreviews' }) }, false],
+    [{ verb: 'create', ...target({ resource: 'selfsubjectrulesreviews' }) }, false],
+    [{ verb: 'create', ...target({ resource: 'selfsubjectreviews' }) }, false],
+    [{ verb: 'create', ...target({ resource: 'subjectaccessreviews' }) }, true],
+    [{ user: { username: 'm', groups: ['x', 'system:nodes'] } }, false],
+    [{ user: { username: 'm', groups: ['nodekeeper:probes'] } }, false],
+    [{ user: { username: 'm', groups: ['nodekeeper:simulated-fleet'] } }, false],
+    [{ user: { username: 'm', groups: [] } }, true],
+    [{ actingAs: { username: 'm', groups: ['system:nodes'] } }, true],
+  ] as [Partial<AuditedCall>, boolean][])('of %j is written: %s', async (more, isWritten) => {
+    expect((await lineOf(more)) !== undefined).toBe(isWritten);
+  });
+
+  it('is logged with its fault when it could not be written; without a trail or a call there is none', async () => {
+    const logged: unknown[][] = [];
+    const failing = { error: (...line: unknown[]) => void logged.push(line) } as unknown as Log;
+    const fault = new Error('the log is away');
+    const auditTrail = { record: () => Promise.reject(fault) };
+    await audit({ auditTrail, log: failing }, call, request(), response(200));
+    expect(logged).toEqual([[expect.any(String), expect.objectContaining({ user: 'ada', name: 'p', error: fault })]]);
+    await audit({ log: failing }, call, request(), response(200));
+    await audit({ auditTrail, log: failing }, undefined, request(), response(200));
+    expect(logged).toHaveLength(1);
   });
 });
 

@@ -19,6 +19,7 @@ const viewer = user('vera', 'nodekeeper:viewers');
 const admin = user('ada', 'nodekeeper:admins');
 const master = user('root', 'system:masters');
 const bootstrapper = user('system:bootstrap:abc', 'system:bootstrappers');
+const probe = user('system:nodekeeper:probe', 'nodekeeper:probes', AUTHENTICATED);
 const anyone = user('nora', AUTHENTICATED);
 const anonymous = user('system:anonymous', 'system:unauthenticated');
 
@@ -172,6 +173,24 @@ describe('the other groups', () => {
       expect([path, may(viewer, `get ${path}`)]).toEqual([path, false]);
     expect(may(viewer, 'get /pods/log')).toBe(true);
     expect(may(viewer, 'get example.com/secrets')).toBe(true);
+  });
+
+  it('probes may create a Lease, read and renew their own, and no other', () => {
+    const lease = 'coordination.k8s.io/leases';
+    const verbs = (path: string, more: Partial<AccessQuestion>) =>
+      VERBS.filter((verb) => may(probe, `${verb} ${path}`, more)).join(' ');
+    expect(verbs(lease, { name: 'nodekeeper-probe' })).toBe('create get update patch');
+    expect(authorize(probe, question(`get ${lease}`, { name: 'nodekeeper-probe' }))).toEqual({
+      allowed: true,
+      reason: 'probe',
+    });
+    expect(verbs(lease, { name: '' })).toBe('create');
+    expect(verbs(lease, { name: 'n1' })).toBe('create');
+    expect(verbs(lease, { name: 'nodekeeper-probe', namespace: 'default' })).toBe('');
+    for (const path of ['/leases', 'coordination.k8s.io/leasecandidates', `${lease}/status`]) {
+      expect(verbs(path, { name: 'nodekeeper-probe', namespace: 'kube-node-lease' })).toBe('');
+    }
+    expect(may(anyone, `create ${lease}`)).toBe(false);
   });
 
   it('bootstrappers may create node identities alone', () => {

@@ -269,8 +269,9 @@ export function readsByReference(user: UserInfo, question: Viewed): string | und
   return identity.kind === 'node' ? identity.nodeName : undefined;
 }
 
-function isProbeLease({ verb, resource, namespace, name }: AccessQuestion): boolean {
-  if (resource !== 'leases' || namespace !== LEASE_NAMESPACE) return false;
+function isProbeLease({ verb, group, resource, subresource, namespace, name }: AccessQuestion): boolean {
+  if (group !== 'coordination.k8s.io' || resource !== 'leases' || subresource !== '') return false;
+  if (namespace !== LEASE_NAMESPACE) return false;
   // A create names its Lease in the body; restrict-node.ts checks it.
   return verb === 'create' || ((verb === 'update' || verb === 'patch' || verb === 'get') && name === PROBE_LEASE);
 }

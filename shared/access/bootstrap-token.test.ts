@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import {
   type BootstrapToken,
   bootstrapVerdict,
+  isBootstrapTokenId,
   isNamePattern,
   matchesPattern,
   type NameUse,
@@ -46,6 +47,25 @@ describe('a bootstrap token', () => {
     expect(judged({ reissue: true }, { use: 'identity' })).toBe('granted');
     expect(judged({ reissue: true, nodeNamePattern: 'core-*' }, { use: 'identity' })).toContain('is for names like');
   });
+  it.each([
+    ['a'.repeat(5), false],
+    ['a'.repeat(6), true],
+    ['a9'.repeat(10), true],
+    ['a'.repeat(21), false],
+    ['aaa-aaa', false],
+    ['/aaaaaa', false],
+    ['aaaaaa/', false],
+    ['AAAAAA', false],
+  ])('has the id %s: %s', (id, isId) => {
+    expect(isBootstrapTokenId(id)).toBe(isId);
+    expect(parseBootstrapToken(`${id}.${SECRET}`) !== undefined).toBe(isId);
+  });
+  it('has a secret of 43 characters of base64url', () => {
+    const all = 'AZaz09_-'.padEnd(43, 's');
+    expect(parseBootstrapToken(`k3q9x7za.${all}`)).toEqual({ id: 'k3q9x7za', secret: all });
+    for (const secret of [SECRET.slice(1), `${SECRET}s`, `/${SECRET}`, `${SECRET}/`, SECRET.replace('s', '+')])
+      expect(parseBootstrapToken(`k3q9x7za.${secret}`), secret).toBeUndefined();
+  });
   it('reads as id and secret, and nothing else does', () => {
     expect(parseBootstrapToken(`k3q9x7za.${SECRET}`)).toEqual({ id: 'k3q9x7za', secret: SECRET });
     for (const text of ['', '.', 'k3q9x7za', `K3Q9X7ZA.${SECRET}`, `k3q9x7za.${SECRET}.x`, `k3q9x7za.${SECRET}=`]) {
@@ -71,6 +91,17 @@ describe('a name pattern', () => {
     ['edge', 'edge', true],
     ['edge', 'edges', false],
     ['a.c', 'abc', false],
+    ['edge*', 'edge', true],
+    ['edge**', 'edge', true],
+    ['*?', 'a', true],
+    ['*?', '', false],
+    ['?', '', false],
+    ['', '', true],
+    ['', 'a', false],
+    ['a*b', 'ab', true],
+    ['a*bc', 'abbc', true],
+    ['*ab*ab', 'abab', true],
+    ['*ab*ab', 'ab', false],
   ])('%s says of %s: %s', (pattern, name, matches) => {
     expect(matchesPattern(pattern, name)).toBe(matches);
   });
@@ -80,7 +111,8 @@ describe('a name pattern', () => {
     expect(performance.now() - startedMs).toBeLessThan(200);
   });
   it('holds characters of names, * and ?', () => {
-    expect(isNamePattern('edge-*.site?')).toBe(true);
-    for (const text of ['', 'Edge', 'a/b', '[ab]', 'a'.repeat(254)]) expect(isNamePattern(text), text).toBe(false);
+    for (const text of ['edge-*.site?', 'a', '*', 'a'.repeat(253)]) expect(isNamePattern(text), text).toBe(true);
+    for (const text of ['', 'Edge', 'a/b', '/ab', 'ab/', '[ab]', 'a'.repeat(254)])
+      expect(isNamePattern(text), text).toBe(false);
   });
 });

@@ -53,6 +53,14 @@ describe('readCallerIdentityToken', () => {
   it.each([
     ['another action', { Action: 'AssumeRole' }],
     ['another version', { Version: '2010-01-01' }],
+    ['a date with something before it', { 'X-Amz-Date': 'x20260101T120000Z' }],
+    ['a date with something behind it', { 'X-Amz-Date': '20260101T120000Zx' }],
+    ['a date of short parts', { 'X-Amz-Date': '2026011T120000Z' }],
+    ['an expiry with something behind it', { 'X-Amz-Expires': '60s' }],
+    ['an expiry with something before it', { 'X-Amz-Expires': 's60' }],
+    ['an expiry above the longest', { 'X-Amz-Expires': '901' }],
+    ['no expiry', { 'X-Amz-Expires': '' }],
+    ['a header that only contains the cluster’s', { 'X-Amz-SignedHeaders': 'host;x-k8s-aws-id-2' }],
     ['another algorithm', { 'X-Amz-Algorithm': 'AWS4-ECDSA-P256-SHA256' }],
     ['a cluster that is not signed', { 'X-Amz-SignedHeaders': 'host' }],
     ['a host that is not signed', { 'X-Amz-SignedHeaders': 'x-k8s-aws-id' }],
@@ -64,6 +72,22 @@ describe('readCallerIdentityToken', () => {
   ])('refuses %s', (_, over) => {
     expect(read(urlWith(over))).toMatchObject({ kind: 'refused' });
   });
+
+  it('accepts an expiry of 1 to 900 seconds, a session token, and names in any case', () => {
+    for (const expires of ['1', '99', '900']) expect(read(urlWith({ 'X-Amz-Expires': expires })).kind).toBe('askable');
+    expect(read(urlWith({ 'X-Amz-Security-Token': 'a+b/c==' })).kind).toBe('askable');
+    expect(read(urlWith({ 'X-Amz-SignedHeaders': 'Host;X-K8s-Aws-Id' })).kind).toBe('askable');
+    const lower = Object.fromEntries(Object.entries(PARAMETERS).map(([name, value]) => [name.toLowerCase(), value]));
+    expect(read(`https://sts.amazonaws.com/?${new URLSearchParams(lower)}`).kind).toBe('askable');
+  });
+
+  it.each(Object.keys(PARAMETERS).filter((name) => !['X-Amz-Credential', 'X-Amz-Signature'].includes(name)))(
+    'refuses a request without %s; STS checks the signature and the key',
+    (name) => {
+      const { [name]: _, ...rest } = PARAMETERS;
+      expect(read(`https://sts.amazonaws.com/?${new URLSearchParams(rest)}`).kind).toBe('refused');
+    },
+  );
 
   it('refuses a duplicate parameter, in whatever case', () => {
     expect(read(`${urlWith()}&action=GetCallerIdentity`)).toMatchObject({ reason: 'repeated query parameter' });
@@ -82,6 +106,21 @@ describe('readCallerIdentityToken', () => {
       reason: 'token too long',
     });
     expect(readCallerIdentityToken('k8s-aws-v1.a+b/', 0)).toMatchObject({ reason: 'not base64url' });
-    expect(readCallerIdentityToken('k8s-aws-v1.', 0)).toMatchObject({ kind: 'refused' });
+    const longest = 'k8s-aws-v1.'.padEnd(CALLER_IDENTITY_CHARACTERS_MAX, 'A');
+    expect(readCallerIdentityToken(longest, 0)).not.toMatchObject({ reason: 'token too long' });
+    for (const text of ['', '=', 'YQ==', '/YWJj', 'YWJj/', 'A']) {
+      expect(readCallerIdentityToken(`k8s-aws-v1.${text}`, 0)).toEqual({ kind: 'refused', reason: 'not base64url' });
+    }
+    expect(readCallerIdentityToken(`x${encoded(urlWith())}`, SIGNED_MS)).toEqual({ kind: 'other' });
+  });
+
+  it('reads the whole text as one URL, and a base64url of all letters', () => {
+    const reason = 'not an https URL of a host, the root path and a query';
+    for (const text of [` ${urlWith()}`, `${urlWith()}\n`, `${urlWith()} x`, 'https://sts.amazonaws.com/', 'x'])
+      expect(read(text), text).toEqual({ kind: 'refused', reason });
+    // These characters need both letters that base64url has in place of + and /.
+    const url = urlWith().replace('ab12', '>>>>~~~~????');
+    expect(Buffer.from(url).toString('base64url')).toMatch(/-.*_|_.*-/);
+    expect(read(url)).toMatchObject({ kind: 'askable', url });
   });
 });

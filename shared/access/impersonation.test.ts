@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type ApiInMemory, apiInMemory } from '../../test/support/api-in-memory.ts';
+import type { Authorizer, ResourceQuestion } from './authorizer.ts';
+import { effectiveUser, withoutImpersonation } from './impersonation.ts';
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
 const RBAC = `/apis/${RBAC_GROUP}/v1`;
@@ -153,5 +155,98 @@ describe('another user', () => {
       400,
       expect.stringContaining('at most 100'),
     ]);
+  });
+});
+
+describe('the user of a request', () => {
+  const caller = { username: 'uma', groups: ['x'] };
+  const questions: ResourceQuestion[] = [];
+  const allowing = {
+    async authorize(user, question, nowMs) {
+      expect([user, nowMs]).toEqual([caller, 7]);
+      questions.push(question);
+      return { allowed: true, reason: '' };
+    },
+  } as Partial<Authorizer> as Authorizer;
+  const userOf = (headers: Record<string, string>) => effectiveUser(allowing, headers, caller, 7);
+  const part = (more: object) => ({
+    ...{ verb: 'impersonate', group: '', subresource: '', namespace: '' },
+    ...more,
+  });
+
+  it('is the caller without headers of impersonation', async () => {
+    questions.length = 0;
+    expect(await userOf({ 'x-impersonate-user': 'otto', authorization: 'x' })).toBe(caller);
+    expect(questions).toEqual([]);
+  });
+
+  it('is asked for in parts: the user, each group, each extra value, the uid', async () => {
+    questions.length = 0;
+    const headers = {
+      'impersonate-user': 'otto',
+      'impersonate-group': ' a ,b,,a',
+      'impersonate-uid': '7',
+      'impersonate-extra-Scopes': 'view,edit',
+      'impersonate-extra-100%25': 'x',
+      'impersonate-extra-%zz': 'y',
+      'impersonate-extra-': 'without a key',
+    };
+    expect(await userOf(headers)).toEqual({
+      username: 'otto',
+      uid: '7',
+      groups: ['a', 'b', 'system:authenticated'],
+      extra: { scopes: ['view', 'edit'], '100%': ['x'], '%zz': ['y'] },
+    });
+    const authentication = { group: 'authentication.k8s.io' };
+    expect(questions).toEqual([
+      part({ resource: 'users', name: 'otto' }),
+      part({ resource: 'groups', name: 'a' }),
+      part({ resource: 'groups', name: 'b' }),
+      part({ ...authentication, resource: 'userextras', subresource: 'scopes', name: 'view' }),
+      part({ ...authentication, resource: 'userextras', subresource: 'scopes', name: 'edit' }),
+      part({ ...authentication, resource: 'userextras', subresource: '100%', name: 'x' }),
+      part({ ...authentication, resource: 'userextras', subresource: '%zz', name: 'y' }),
+      part({ ...authentication, resource: 'uids', name: '7' }),
+    ]);
+  });
+
+  it('that is a service account is asked for in its namespace', async () => {
+    questions.length = 0;
+    await userOf({ 'impersonate-user': 'system:serviceaccount:a:bot' });
+    expect(questions).toEqual([part({ resource: 'serviceaccounts', namespace: 'a', name: 'bot' })]);
+  });
+
+  it.each([
+    ['otto', '', ['system:authenticated']],
+    ['otto', 'system:authenticated', ['system:authenticated']],
+    ['otto', 'x,system:unauthenticated', ['x', 'system:unauthenticated']],
+    ['system:anonymous', '', ['system:unauthenticated']],
+    ['system:anonymous', 'x,system:unauthenticated', ['x', 'system:unauthenticated']],
+    ['system:anonymous', 'system:authenticated', ['system:authenticated', 'system:unauthenticated']],
+  ])('%s with the groups %j is in %j', async (user, groups, expected) => {
+    const answer = await userOf({ 'impersonate-user': user, 'impersonate-group': groups });
+    expect(answer).toEqual({ username: user, groups: expected });
+  });
+
+  it('has at most a hundred parts', async () => {
+    const groups = (count: number) => Array.from({ length: count }, (_, index) => `g${index}`).join(',');
+    const withGroups = (count: number) => userOf({ 'impersonate-user': 'otto', 'impersonate-group': groups(count) });
+    expect((await withGroups(99)).groups).toHaveLength(100);
+    await expect(withGroups(100)).rejects.toMatchObject({ status: { code: 400 } });
+  });
+
+  it.each([
+    [{ 'impersonate-uid': '7' }],
+    [{ 'impersonate-extra-a': 'b' }],
+    [{ 'impersonate-user': '' }],
+    [{ 'impersonate-user': 'otto', 'impersonate-extra': 'b' }],
+    [{ 'impersonate-user': 'otto', 'impersonate-users': 'b' }],
+  ])('is not found in %j', async (headers) => {
+    await expect(userOf(headers)).rejects.toMatchObject({ status: { code: 400 } });
+  });
+
+  it('is no longer in the headers that are passed on', () => {
+    const headers = { 'impersonate-user': 'otto', 'impersonate-extra-a': 'b', accept: 'c', 'x-impersonate-user': 'd' };
+    expect(withoutImpersonation(headers)).toEqual({ accept: 'c', 'x-impersonate-user': 'd' });
   });
 });

@@ -162,10 +162,12 @@ export function nodeKeyStore(items: ItemStore): NodeKeyStore {
 
     async replaceKeys(before, keys, nowMs) {
       const identity = { ...before, keys, version: nextVersion(nowMs, before) };
-      const outcome = await items.write(
-        { kind: 'put', key: identityKey(before.nodeName), item: itemOf(identity), when: is('v', before.version) },
-        {},
-      );
+      const outcome = await items.write({
+        kind: 'put',
+        key: identityKey(before.nodeName),
+        item: itemOf(identity),
+        when: is('v', before.version),
+      });
       return outcome.kind === 'written' ? { kind: 'written', identity } : { kind: 'conflict' };
     },
 

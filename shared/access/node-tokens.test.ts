@@ -38,7 +38,7 @@ beforeEach(() => {
   scheme = schemeOf();
 });
 
-const schemeOf = (options: Pick<NodeTokenOptions, 'rememberedMax'> = {}) =>
+const schemeOf = (options: Partial<Omit<NodeTokenOptions, 'keys'>> = {}) =>
   nodeTokens({
     clusterId: 'here',
     keysLiveMs: KEYS_LIVE_MS,
@@ -155,6 +155,100 @@ describe('a forged node token', () => {
   });
 });
 
+describe('a token for heartbeats', () => {
+  const bound = (more: object = {}) => token(ec, { claims: { aud: 'here#beat', ...more } });
+
+  it('is accepted only where heartbeats are served, and says what it is good for', async () => {
+    expect(await outcomeOf(bound())).toBe('node token: for another audience');
+    scheme = schemeOf({ acceptsBeatTokens: true });
+    const extraOf = async (text: string) => {
+      const answer = await scheme.authenticate(text, nowMs);
+      return answer.kind === 'authenticated' ? answer.user.extra : answer;
+    };
+    const key = { 'nodekeeper.dev/key-id': [ec.keyId] };
+    expect(await extraOf(bound())).toEqual({ ...key, 'nodekeeper.dev/beat-only': ['true'] });
+    expect(await extraOf(bound({ body_sha256: 'h'.repeat(43) }))).toEqual({
+      ...key,
+      'nodekeeper.dev/beat-only': ['true'],
+      'nodekeeper.dev/body-sha256': ['h'.repeat(43)],
+    });
+    expect(await extraOf(token())).toEqual(key);
+  });
+
+  it('pushes no other one out of the cache if it is bound to one request', async () => {
+    scheme = schemeOf({ acceptsBeatTokens: true, rememberedMax: 1 });
+    const [kept, once] = [bound(), bound({ body_sha256: 'h'.repeat(43) })];
+    for (const text of [kept, once]) expect(await outcomeOf(text)).toBe('system:node:n1');
+    // What is in the cache expires with another reason than what is verified anew.
+    nowMs += 400_000;
+    expect(await outcomeOf(kept)).toBe('node token: expired');
+    stored.delete('n1');
+    nowMs -= 400_000;
+    nowMs += KEYS_LIVE_MS;
+    expect(await outcomeOf(once)).toBe('node token: no such key');
+  });
+});
+
+describe('a token of the probe', () => {
+  const PROBE = 'system:nodekeeper:probe';
+  const ofProbe = (pair = ed) => token(pair, { claims: { iss: PROBE, sub: PROBE } });
+  const probeKeys = (throughMs: number, asked: boolean[] = []) => ({
+    async probeKeys({ consistent }: { readonly consistent: boolean }) {
+      asked.push(consistent);
+      return [{ keyId: ed.keyId, publicKey: ed.publicKey, throughMs }];
+    },
+  });
+
+  it('authenticates the probe, while its key is valid', async () => {
+    scheme = schemeOf({ probeKeys: probeKeys(NOW_MS + 1) });
+    expect(await scheme.authenticate(ofProbe(), nowMs)).toEqual({
+      kind: 'authenticated',
+      user: { username: PROBE, groups: ['nodekeeper:probes', 'system:authenticated'] },
+    });
+    const made = ofProbe();
+    nowMs += 1;
+    expect(await outcomeOf(made)).toBe(PROBE);
+    nowMs += 1;
+    expect(await outcomeOf(made)).toBe('node token: no such key');
+    expect(await outcomeOf(ofProbe())).toBe('node token: no such key');
+    expect(reads).toEqual([]);
+  });
+
+  it('with a key that has ended when it is first read is refused', async () => {
+    const asked: boolean[] = [];
+    scheme = schemeOf({ probeKeys: probeKeys(NOW_MS - 1, asked) });
+    expect(await outcomeOf(ofProbe())).toBe('node token: no such key');
+    expect(asked).toEqual([false]);
+    expect(await outcomeOf(ofProbe(other))).toBe('node token: no such key');
+    expect(asked).toEqual([false, true]);
+  });
+
+  it('is refused where there are no probes', async () => {
+    expect(await outcomeOf(ofProbe())).toBe('node token: no such key');
+    expect(reads).toEqual([]);
+  });
+});
+
+it('a key is used with its own algorithm only', async () => {
+  const reason = 'node token: the key is of another algorithm';
+  expect(await outcomeOf(token(ec, { header: { alg: 'EdDSA' } }))).toBe(reason);
+  expect(await outcomeOf(token(ed, { nodeName: 'n2', header: { alg: 'ES256' } }))).toBe(reason);
+});
+
+it('a token has at most 2,048 characters', async () => {
+  const padded = (length: number) => {
+    const base = token(ec, { claims: { padding: '' } }).length;
+    for (let more = Math.floor((length - base) * 0.75) - 3; ; more += 1) {
+      const made = token(ec, { claims: { padding: 'x'.repeat(more) } });
+      if (made.length >= length) return made;
+    }
+  };
+  const longest = padded(2_047);
+  expect(longest.length).toBeLessThanOrEqual(2_048);
+  expect(await outcomeOf(longest)).toBe('system:node:n1');
+  expect(await outcomeOf(padded(2_049))).toBe('node token: too long');
+});
+
 describe('the caches of keys and tokens', () => {
   it('avoid reads of later requests', async () => {
     for (let beat = 0; beat < 5; beat += 1) {
@@ -167,7 +261,13 @@ describe('the caches of keys and tokens', () => {
   it('refuse a token that was valid before and has expired', async () => {
     const made = token();
     expect(await outcomeOf(made)).toBe('system:node:n1');
-    nowMs += 360_000;
+    nowMs += 359_999;
+    expect(await outcomeOf(made)).toBe('system:node:n1');
+    nowMs += 1;
+    expect(await outcomeOf(made)).toBe('node token: expired');
+    nowMs = NOW_MS - 60_000;
+    expect(await outcomeOf(made)).toBe('system:node:n1');
+    nowMs -= 1;
     expect(await outcomeOf(made)).toBe('node token: expired');
   });
 

@@ -110,3 +110,145 @@ describe('the policies of a namespace', () => {
     expect(reads).toHaveLength(1);
   });
 });
+
+describe('what is read again', () => {
+  const KINDS = ['clusterroles', 'clusterrolebindings', 'roles', 'rolebindings'];
+  const named = (name: string): KubeClusterRole => ({ metadata: { name }, rules: [] });
+
+  function watched(options: Partial<PolicyCacheOptions> = {}) {
+    const commits = [0, 0, 0, 0];
+    const checks: boolean[] = [];
+    const lists: string[] = [];
+    const cache = policyCache({
+      changes: {
+        async newestCommits(resources, { consistent }) {
+          expect(resources).toEqual(KINDS);
+          checks.push(consistent);
+          return [...commits];
+        },
+      },
+      async list(kind, { namespace }) {
+        lists.push(`${kind}@${namespace}`);
+        return { items: [named(`${kind}-stored`)] };
+      },
+      defaultRoles: [],
+      defaultBindings: [],
+      ...options,
+    });
+    const view = (nowMs: number, namespace = 'a') => cache.view(namespace, { nowMs, ageMaxMs: 5_000 });
+    return { cache, commits, checks, lists, view };
+  }
+
+  it('is checked when the last check is too old, or the clock was set back', async () => {
+    const { cache, checks, view } = watched();
+    expect(cache.isFresh({ nowMs: 0, ageMaxMs: 5_000 })).toBe(false);
+    for (const nowMs of [10_000, 14_999, 5_001]) await view(nowMs);
+    expect(checks).toEqual([false]);
+    expect(cache.isFresh({ nowMs: 14_999, ageMaxMs: 5_000 })).toBe(true);
+    expect(cache.isFresh({ nowMs: 14_999, ageMaxMs: 4_999 })).toBe(false);
+    await view(15_000);
+    expect(checks).toHaveLength(2);
+    await view(10_000);
+    expect(checks).toHaveLength(3);
+  });
+
+  it('is a kind with a newer commit, in the cluster or in the namespace', async () => {
+    const { commits, lists, view } = watched();
+    await view(0);
+    expect(lists).toEqual([]);
+    for (const [index, kind] of KINDS.entries()) {
+      commits[index] = 7;
+      await view(10_000 * (index + 1));
+      await view(10_000 * (index + 1) + 1);
+      expect(lists.splice(0)).toEqual([`${kind}@${index < 2 ? '' : 'a'}`]);
+    }
+    await view(40_002, 'b');
+    expect(lists.splice(0)).toEqual(['roles@b', 'rolebindings@b']);
+    // An eventually consistent read may return an older head.
+    commits.fill(6);
+    await view(100_000);
+    expect(lists).toEqual([]);
+  });
+
+  it('is checked strongly consistent once after a write of this process', async () => {
+    const { cache, checks, view } = watched();
+    await view(0);
+    cache.changed();
+    await view(1);
+    await view(2);
+    expect(checks).toEqual([false, true]);
+    await view(10_000);
+    expect(checks).toEqual([false, true, false]);
+  });
+
+  it('is checked again after a write during a check', async () => {
+    let during = (): void => {};
+    const checks: boolean[] = [];
+    const { cache, view } = watched({
+      changes: {
+        async newestCommits(_, { consistent }) {
+          checks.push(consistent);
+          during();
+          return [0, 0, 0, 0];
+        },
+      },
+    });
+    during = () => cache.changed();
+    await view(0);
+    during = () => {};
+    await view(1);
+    await view(2);
+    expect(checks).toEqual([false, true]);
+  });
+
+  it('has the default roles and bindings, by name, which hide stored ones of the same name', async () => {
+    const builtIn = (name: string): KubeClusterRole => ({ ...named(name), rules: [{ verbs: ['get'] }] });
+    const { cache, commits, view } = watched({
+      list: async (kind) => ({
+        items: kind.startsWith('cluster') ? [named('a'), named('b'), named('c')] : [named('r')],
+      }),
+      defaultRoles: [builtIn('b'), builtIn('d')],
+      defaultBindings: [{ metadata: { name: 'b' }, subjects: [] }],
+    });
+    expect(await cache.clusterRoles(0)).toEqual([builtIn('b'), builtIn('d')]);
+    commits.fill(1);
+    const { clusterRoleBindings, roleBindings, rulesOf, namespace } = await view(10_000);
+    expect(await cache.clusterRoles(10_000)).toEqual([named('a'), builtIn('b'), named('c'), builtIn('d')]);
+    expect(clusterRoleBindings).toEqual([named('a'), { metadata: { name: 'b' }, subjects: [] }, named('c')]);
+    expect([roleBindings, namespace]).toEqual([[named('r')], 'a']);
+    expect(rulesOf('ClusterRole', 'b')).toEqual([{ verbs: ['get'] }]);
+    expect(rulesOf('ClusterRole', 'r')).toBeUndefined();
+    expect(rulesOf('Role', 'r')).toEqual([]);
+    expect(rulesOf('Role', 'b')).toBeUndefined();
+    // Only the bindings are read again: the roles are still merged.
+    commits[1] = 2;
+    await view(20_000);
+    expect(await cache.clusterRoles(20_000)).toEqual([named('a'), builtIn('b'), named('c'), builtIn('d')]);
+  });
+
+  it('is checked for the list of ClusterRoles, too, when it is older than five seconds', async () => {
+    const { cache, checks } = watched();
+    for (const nowMs of [0, 4_999, 5_000]) await cache.clusterRoles(nowMs);
+    expect(checks).toHaveLength(2);
+  });
+
+  it('is listed in pages of a hundred, a hundred of them at most', async () => {
+    const pages: unknown[] = [];
+    const { commits, view } = watched({
+      async list(kind, { limit, continueAfter }) {
+        if (kind !== 'roles') return { items: [] };
+        pages.push([limit, continueAfter]);
+        return { items: [named(`r${pages.length}`)], next: `r${pages.length}` };
+      },
+    });
+    commits[2] = 1;
+    const { rulesOf } = await view(0);
+    expect(pages).toHaveLength(100);
+    expect(pages.slice(0, 3)).toEqual([
+      [100, undefined],
+      [100, 'r1'],
+      [100, 'r2'],
+    ]);
+    expect([rulesOf('Role', 'r1'), rulesOf('Role', 'r100')]).toEqual([[], []]);
+  });
+});

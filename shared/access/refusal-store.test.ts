@@ -20,4 +20,20 @@ describe('stored refusals', () => {
     ]);
     expect(await refusalsOf(items, MINUTE_MS + 60_000)).toEqual([{ ...GREEDY, count: 600 }]);
   });
+
+  it('are kept for an hour', async () => {
+    const items = memoryItemStore();
+    await refusalsAdded(items)({ ...GREEDY, count: 1 }, MINUTE_MS + 59_999);
+    expect(items.items('control')).toMatchObject([{ pk: 'refusals', ttl: MINUTE_MS / 1_000 + 3_600 }]);
+  });
+
+  it('of a hundred identities of a minute are read, and not those of a minute with the same first digits', async () => {
+    const items = memoryItemStore();
+    const add = refusalsAdded(items);
+    for (let index = 0; index < 101; index += 1) await add({ ...GREEDY, username: `u${index}`, count: 1 }, 60_000);
+    await add({ ...GREEDY, count: 1 }, 600_000);
+    expect(await refusalsOf(items, 60_000)).toHaveLength(100);
+    expect(await refusalsOf(items, 600_000)).toEqual([{ ...GREEDY, count: 1 }]);
+    expect(await refusalsOf(items, 0)).toEqual([]);
+  });
 });
