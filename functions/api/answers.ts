@@ -9,6 +9,7 @@ import type { ResourceTarget } from '../../shared/kubernetes/request/request.ts'
 import { answerAccessReview } from './access/access-review.ts';
 import { reviews } from './access/self-reviews.ts';
 import { answerNodeUpdate } from './agents/node-updates.ts';
+import { answerChangeRead, changeReads } from './changes/change-reads.ts';
 import { answerNodeSessions } from './connections/node-sessions.ts';
 import { answerConnection, isConnection } from './connections/pod-connection.ts';
 import type { ServeDependencies } from './dependencies.ts';
@@ -56,6 +57,7 @@ const keyOf = ({ group, version, resource }: Pick<ResourceTarget, 'group' | 'ver
 /** What no object is stored for. */
 const UNSTORED: ReadonlyMap<string, AnswerUnstored> = new Map<string, AnswerUnstored>([
   ...reviews.map((review) => [keyOf(review), answerReview] as const),
+  [keyOf(changeReads), answerChangeRead],
   [
     'nodekeeper.dev/v1alpha1/nodelogs',
     ({ nodeLogs }, asked) => {

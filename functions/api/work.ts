@@ -20,13 +20,13 @@ import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/request/
 import type { EnrolDependencies } from './access/enrol-node.ts';
 import { answerEnrolment } from './access/enrolment.ts';
 import { answerSelfReviews } from './access/self-review.ts';
-import { reviews } from './access/self-reviews.ts';
 import { refuseSigningRequests } from './access/signing-requester.ts';
 import { releaseHolders } from './agents/release-holders.ts';
 import { apiAnswers } from './answers.ts';
 import type { AcceptNodeSession } from './connections/node-sessions.ts';
 import type { OpenConnection } from './connections/pod-connection.ts';
 import type { ServeDependencies } from './dependencies.ts';
+import { createdOnly } from './discovery/created-only.ts';
 import { issuerDocuments } from './discovery/issuer-documents.ts';
 import { openApiDocuments } from './discovery/openapi.ts';
 import { staticDocuments } from './discovery/static-documents.ts';
@@ -94,7 +94,7 @@ function serveDependencies(options: ApiOptions): ServeDependencies {
           import('../../shared/kinds/descriptions/describe.ts'),
         ]);
         return createOpenApi({
-          resources: [...resources, ...reviews.map((each) => ({ ...each, subresources: [] }))],
+          resources: [...resources, ...createdOnly.map((each) => ({ ...each, subresources: [] }))],
           serverVersion: NODEKEEPER_VERSION,
           hash: options.hash,
           describe,

@@ -93,12 +93,12 @@ export function sharedChanges(log: ChangeLog, signals: ChangeSignals, clock: Clo
   return {
     ...log,
     async readChanges(request): Promise<ChangesOutcome> {
-      const { resource, after, limit } = request;
+      const { resource, after, limit, accepts } = request;
       // Without a promise where nothing is read: that is nearly always so, for each watch at each commit.
       const known = reads.has(resource) ? undefined : recents.get(resource);
       const isKnown = known !== undefined && isCurrent(resource, known);
       const { from, through, changes } = isKnown ? known : await recentOf(resource);
-      if (after < from) return log.readChanges(request);
+      if (after < from || accepts !== undefined) return log.readChanges(request);
       const first = firstAfter(changes, after);
       const delivered = changes.slice(first, first + limit);
       const isAll = first + delivered.length === changes.length;
@@ -106,6 +106,7 @@ export function sharedChanges(log: ChangeLog, signals: ChangeSignals, clock: Clo
         kind: 'changes',
         changes: delivered,
         through: isAll ? Math.max(after, through) : resourceVersionOf(delivered.at(-1)!.object),
+        more: !isAll,
       };
     },
   };

@@ -1,6 +1,7 @@
 import { apiVersionOf } from '../kubernetes/api-version.ts';
 import type { GroupVersionKind, StructSchema } from '../kubernetes/schema.ts';
 import { agentRelease } from './agent-releases/schema.ts';
+import { changeRead } from './changereads/schema.ts';
 import { clusterStatus } from './cluster-statuses/schema.ts';
 import { decision } from './decisions/schema.ts';
 import { bootstrapToken, nodeIdentity } from './identities/schema.ts';
@@ -17,6 +18,7 @@ const OTHERS = new Map<string, StructSchema>(
     decision,
     clusterStatus,
     silenceHistogram,
+    changeRead,
     nodeMetrics,
     podMetrics,
   ].flatMap((schema) => schema.gvks.map((gvk) => [`${apiVersionOf(gvk)} ${gvk.kind}`, schema] as const)),

@@ -89,7 +89,7 @@ it('a poll of a cursor that is ten minutes old is one late read of the heads, un
   const { log, version, pass, operations } = await quietLog();
   pass(600_000);
   const poll = (eager: boolean) => log.readChanges({ resource: 'things', after: version, limit: 10, eager });
-  const nothing = { kind: 'changes', changes: [], through: version };
+  const nothing = { kind: 'changes', changes: [], through: version, more: false };
   expect(await poll(false)).toEqual(nothing);
   expect(operations()).toEqual(['BatchGetItem 0.5']);
   expect(await poll(true)).toEqual(nothing);
@@ -102,7 +102,7 @@ it('a poll of a cursor that is ten minutes old is one late read of the heads, un
 it('a cursor beyond the log stays where it is, and a read asks for at least one change', async () => {
   const { log, version } = await quietLog();
   const read = (limit: number) => log.readChanges({ resource: 'things', after: version + 5_000, limit, eager: true });
-  expect(await read(1)).toEqual({ kind: 'changes', changes: [], through: version + 5_000 });
+  expect(await read(1)).toEqual({ kind: 'changes', changes: [], through: version + 5_000, more: false });
   await expect(read(0)).rejects.toThrow(RangeError);
 });
 

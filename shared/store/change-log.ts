@@ -70,6 +70,8 @@ export type ChangesOutcome =
       readonly changes: readonly ObjectChange[];
       /** All changes up to here have been delivered: the cursor of the next read, and the version of a bookmark. */
       readonly through: number;
+      /** There are later changes, committed before the read: they are above the limit, or were not accepted. */
+      readonly more: boolean;
     }
   /** Changes after the cursor may have expired: 410 Expired, list again. */
   | { readonly kind: 'expired' };
@@ -77,14 +79,21 @@ export type ChangesOutcome =
 export interface ChangeLog {
   /**
    * At most `limit` changes after the version `after`. `eager: false` starts with an eventually consistent read, which
-   * costs less and may be late; true reads everything that is committed.
+   * costs less and may be late; true reads everything that is committed. `accepts` sees the changes in their order, and
+   * returns false for the first one that is left to a later read, with all after it. Absent: it accepts all.
    */
-  readChanges(request: {
-    readonly resource: string;
-    readonly after: number;
-    readonly limit: number;
-    readonly eager?: boolean;
-  }): Promise<ChangesOutcome>;
+  readChanges(
+    request: LogCursor & {
+      readonly limit: number;
+      readonly eager?: boolean;
+      readonly accepts?: (change: ObjectChange) => boolean;
+    },
+  ): Promise<ChangesOutcome>;
+  /**
+   * Whether nothing was committed after each cursor, by one eventually consistent read, which may be late. Half a read
+   * unit per shard. False also for a cursor that is so old that a read should raise it.
+   */
+  areQuiet(cursors: readonly LogCursor[]): Promise<readonly boolean[]>;
   /** The version of a list, read before the list: a watch from here delivers every later change. */
   currentVersion(resource: string): Promise<number>;
   /**
@@ -92,6 +101,12 @@ export interface ChangeLog {
    * eventually consistent.
    */
   newestCommits(resources: readonly string[], options: { readonly consistent: boolean }): Promise<readonly number[]>;
+}
+
+export interface LogCursor {
+  readonly resource: string;
+  /** A resourceVersion. */
+  readonly after: number;
 }
 
 interface Head {
@@ -110,6 +125,7 @@ export interface ChangeLogOptions {
 
 export const changeLog = (options: ChangeLogOptions): ChangeLog => ({
   readChanges: (request) => readChanges(options, request),
+  areQuiet: (cursors) => areQuiet(options, cursors),
   currentVersion: (resource) => currentVersion(options, resource),
   newestCommits: (resources, { consistent }) => newestCommits(options, resources, consistent),
 });
@@ -148,17 +164,16 @@ const versionBefore = (nowMs: number, seconds: number): number => (nowMs - secon
 
 async function readChanges(
   options: ChangeLogOptions,
-  { resource, after, limit, eager = false }: Parameters<ChangeLog['readChanges']>[0],
+  { resource, after, limit, eager = false, accepts = () => true }: Parameters<ChangeLog['readChanges']>[0],
 ): Promise<ChangesOutcome> {
   if (limit < 1) throw new RangeError('the limit of a read is at least one change');
   const { clock } = options;
-  if (!eager && after >= versionBefore(clock.nowMs(), FRESHEN_AFTER_SECONDS)) {
-    const heads = await readHeads(options, resource, false);
-    if (heads.every((head) => head.committed <= after)) return { kind: 'changes', changes: [], through: after };
+  if (!eager && isFresh(options, after) && (await areQuiet(options, [{ resource, after }]))[0] === true) {
+    return { kind: 'changes', changes: [], through: after, more: false };
   }
   const { version, heads } = await closeLog(options, resource);
   const changed = heads.filter((head) => head.committed > after);
-  if (changed.length === 0) return { kind: 'changes', changes: [], through: Math.max(after, version) };
+  if (changed.length === 0) return { kind: 'changes', changes: [], through: Math.max(after, version), more: false };
   if (after < versionBefore(clock.nowMs(), LOG_RETENTION_SECONDS)) return { kind: 'expired' };
   const logs = await Promise.all(
     changed.map(({ shard, committed }) => {
@@ -166,7 +181,16 @@ async function readChanges(
       return readLog(options.items, { resource, shard, range });
     }),
   );
-  return mergeLogs(logs, { version, limit });
+  return mergeLogs(logs, { after, version, limit, accepts });
+}
+
+const isFresh = ({ clock }: ChangeLogOptions, after: number): boolean =>
+  after >= versionBefore(clock.nowMs(), FRESHEN_AFTER_SECONDS);
+
+async function areQuiet(options: ChangeLogOptions, cursors: readonly LogCursor[]): Promise<readonly boolean[]> {
+  const resources = cursors.map(({ resource }) => resource);
+  const newest = await newestCommits(options, resources, false);
+  return cursors.map(({ after }, index) => isFresh(options, after) && newest[index]! <= after);
 }
 
 const headKey = (resource: string, shard: number): ItemKey => ({
@@ -262,22 +286,25 @@ async function readLog(
   throw new StoreFault('too-large', `${LOG_PAGES_MAX} pages of a log without a change`, { retryable: false });
 }
 
-/** Step 3: the oldest `limit` changes of all shards, up to the version that all logs are complete to. */
-function mergeLogs(
-  logs: readonly ShardLog[],
-  { version, limit }: { readonly version: number; readonly limit: number },
-): ChangesOutcome {
+interface MergeBounds extends Required<Pick<Parameters<ChangeLog['readChanges']>[0], 'after' | 'limit' | 'accepts'>> {
+  readonly version: number;
+}
+
+/** Step 3: the oldest `limit` accepted changes of all shards, up to the version that all logs are complete to. */
+function mergeLogs(logs: readonly ShardLog[], { after, version, limit, accepts }: MergeBounds): ChangesOutcome {
   const complete = Math.min(version, ...logs.map((log) => log.completeThrough));
   const entries = logs
     .flatMap((log) => log.entries)
     .filter(({ resourceVersion }) => resourceVersion <= complete)
     .sort((one, other) => one.resourceVersion - other.resourceVersion);
-  const delivered = entries.slice(0, limit);
-  return {
-    kind: 'changes',
-    changes: delivered.map((entry) => entry.change()),
-    through: delivered.length < entries.length ? delivered.at(-1)!.resourceVersion : complete,
-  };
+  const changes: ObjectChange[] = [];
+  for (const entry of entries.slice(0, limit)) {
+    const change = entry.change();
+    if (!accepts(change)) break;
+    changes.push(change);
+  }
+  const through = changes.length < entries.length ? (changes.at(-1)?.resourceVersion ?? after) : complete;
+  return { kind: 'changes', changes, through, more: through < version };
 }
 
 function headOf(shard: number, item: Item | undefined): Head {

@@ -489,6 +489,10 @@ refusal is 403 with the text of Kubernetes.
 - The default roles of Kubernetes exist: \`cluster-admin\`, \`admin\`, \`edit\`, \`view\`, \`system:…\`, and
   \`nodekeeper:viewer\`. They are not stored, and cannot be changed or deleted. The label
   \`rbac.authorization.k8s.io/aggregate-to-view: "true"\` on a ClusterRole extends \`view\`, likewise \`edit\` and \`admin\`.
+- No user has the roles of a program that keeps a copy of the cluster until a binding grants them.
+  \`system:nodekeeper:hub\` reads every kind but Secrets and bootstrap tokens, creates ChangeReads, TokenReviews and
+  SubjectAccessReviews. \`system:nodekeeper:hub-secrets\` adds Secrets. A ChangeRead also needs \`list\` and \`watch\` in all
+  namespaces for each resource that it names; one that is refused does not fail the others.
 - A user can only grant rules that the user holds, unless a rule allows \`escalate\` on the role or \`bind\` on the role of
   the binding. The \`roleRef\` of a binding cannot change.
 - A binding to \`system:nodes\` adds to what nodes may read. NodeRestriction still limits what they write. The renewal of

@@ -6,18 +6,16 @@
 
 import { ACCOUNT_ISSUER } from '../../../shared/access/account-token.ts';
 import type { UserInfo } from '../../../shared/access/user-info.ts';
-import { refuseUnacceptable } from '../../../shared/api/response-shape.ts';
 import { defined } from '../../../shared/defined.ts';
-import { schemaOf } from '../../../shared/kinds/schemas.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
+import { apiVersionOf } from '../../../shared/kubernetes/api-version.ts';
 import { invalidValue } from '../../../shared/kubernetes/causes.ts';
-import { decodeObject, fieldValidationOf } from '../../../shared/kubernetes/request/body.ts';
 import type { HttpRequest, HttpResponse } from '../../../shared/kubernetes/request/http.ts';
 import type { ResourceTarget } from '../../../shared/kubernetes/request/request.ts';
 import { json, warningHeaders } from '../../../shared/kubernetes/request/respond.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import type { ServeDependencies } from '../dependencies.ts';
-import { readObject } from '../verbs/read-object.ts';
+import { readCreatedOnly } from '../verbs/read-created-only.ts';
 import { accessStatus, attributesFaults, userInfoOf } from './self-review.ts';
 import { accessReviews } from './self-reviews.ts';
 
@@ -47,22 +45,18 @@ export async function answerAccessReview(
 ): Promise<HttpResponse> {
   const review = findReview(target);
   if (review === undefined) throw status.unknownPath();
-  const isPlaced = target.name === '' && target.subresource === '' && review.namespaced === (target.namespace !== '');
-  if (!isPlaced || request.method !== 'POST') throw status.methodNotAllowedHere();
-  refuseUnacceptable(request.headers['accept'] ?? '', false);
-  const { kind, group, version } = review;
-  const apiVersion = `${group}/${version}`;
-  const schema = schemaOf(apiVersion, kind);
-  if (schema === undefined) throw new Error(`no schema of ${apiVersion} ${kind}`);
-  const read = await readObject(request.headers, request.body, { apiVersion, kind });
-  const validation = fieldValidationOf(request.query, 'CreateOptions');
-  const { object, warnings } = decodeObject({ kind, version }, schema, read, validation);
+  const { object, warnings } = await readCreatedOnly(review, target, request);
+  const { kind } = review;
   const spec = (object.spec ?? {}) as ReviewSpec;
   const answer =
     kind === 'TokenReview'
       ? await tokenStatus(dependencies, spec, nowMs)
       : await subjectStatus(dependencies, { kind, spec, target }, nowMs);
-  const head: KubeObject = { kind, apiVersion, metadata: { ...object.metadata, creationTimestamp: null } };
+  const head: KubeObject = {
+    kind,
+    apiVersion: apiVersionOf(review),
+    metadata: { ...object.metadata, creationTimestamp: null },
+  };
   return json(201, { ...head, spec: object.spec, status: answer }, warningHeaders(warnings));
 }
 

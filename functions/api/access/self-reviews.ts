@@ -1,15 +1,7 @@
-/** Resources that can only be created and are never stored: reviews of the caller, and of other users. */
-export interface Review {
-  readonly group: string;
-  readonly version: string;
-  readonly resource: string;
-  readonly singular: string;
-  readonly kind: string;
-  readonly namespaced: boolean;
-  readonly verbs: readonly ['create'];
-}
+/** Reviews of the caller, and of other users. */
+import type { CreatedOnly } from '../verbs/read-created-only.ts';
 
-const review = (group: string, resource: string, kind: string, namespaced = false): Review => ({
+const review = (group: string, resource: string, kind: string, namespaced = false): CreatedOnly => ({
   group,
   version: 'v1',
   resource,
@@ -19,21 +11,21 @@ const review = (group: string, resource: string, kind: string, namespaced = fals
   verbs: ['create'],
 });
 
-export const selfReviews: readonly Review[] = [
+export const selfReviews: readonly CreatedOnly[] = [
   review('authentication.k8s.io', 'selfsubjectreviews', 'SelfSubjectReview'),
   review('authorization.k8s.io', 'selfsubjectaccessreviews', 'SelfSubjectAccessReview'),
   review('authorization.k8s.io', 'selfsubjectrulesreviews', 'SelfSubjectRulesReview'),
 ];
 
 /** Reviews of other users. Only some users may ask them. */
-export const accessReviews: readonly Review[] = [
+export const accessReviews: readonly CreatedOnly[] = [
   review('authentication.k8s.io', 'tokenreviews', 'TokenReview'),
   review('authorization.k8s.io', 'localsubjectaccessreviews', 'LocalSubjectAccessReview', true),
   review('authorization.k8s.io', 'subjectaccessreviews', 'SubjectAccessReview'),
 ];
 
-/** All of them, for discovery and OpenAPI. */
-export const reviews: readonly Review[] = [...selfReviews, ...accessReviews];
+/** All of them. */
+export const reviews: readonly CreatedOnly[] = [...selfReviews, ...accessReviews];
 
-export const findSelfReview = (group: string, version: string, resource: string): Review | undefined =>
+export const findSelfReview = (group: string, version: string, resource: string): CreatedOnly | undefined =>
   selfReviews.find((each) => each.group === group && each.version === version && each.resource === resource);

@@ -8,7 +8,7 @@ import { KUBERNETES_MINOR, KUBERNETES_VERSION } from '../../../shared/kinds/gene
 import { resources } from '../../../shared/kinds/registry.ts';
 import { mediaRanges } from '../../../shared/kubernetes/accept.ts';
 import { apiVersionOf } from '../../../shared/kubernetes/api-version.ts';
-import { reviews } from '../access/self-reviews.ts';
+import { createdOnly } from './created-only.ts';
 
 export interface BuildInfo {
   /** Version of nodekeeper, such as 0.1.0. */
@@ -66,7 +66,7 @@ interface GroupVersion {
 
 const offered: readonly GroupVersion[] = (() => {
   const seen = new Map<string, GroupVersion>();
-  for (const each of [...resources, ...reviews]) {
+  for (const each of [...resources, ...createdOnly]) {
     seen.set(`${each.group}/${each.version}`, { group: each.group, version: each.version });
   }
   const rank = (group: string): number =>
@@ -139,7 +139,7 @@ export function apiResourceListDocument(group: string, version: string): Record<
     groupVersion: apiVersionOf({ group, version }),
     resources: [
       ...resources.filter(isOurs).flatMap(resourceEntries),
-      ...reviews.filter(isOurs).map((each) => ({
+      ...createdOnly.filter(isOurs).map((each) => ({
         name: each.resource,
         singularName: each.singular,
         namespaced: each.namespaced,
@@ -199,7 +199,7 @@ function aggregatedGroup(group: string): Record<string, unknown> {
       freshness: 'Current',
       resources: [
         ...resources.filter((each) => each.group === group && each.version === version).map(aggregatedResource),
-        ...reviews
+        ...createdOnly
           .filter((each) => each.group === group && each.version === version)
           .map((each) => ({
             resource: each.resource,

@@ -2,14 +2,19 @@
 
 import { VIEWER_PATHS, viewerRulesOf } from '../../access/viewer-rules.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
-import { resources } from '../registry.ts';
+import { bootstraptokens, resources } from '../registry.ts';
 import { defaultClusterRoleBindings, defaultClusterRoles } from './default-roles.ts';
 import { clusterrolebindings, clusterroles } from './serve.ts';
 
 /** Rules of the group nodekeeper:viewers for resources. */
 export const viewerRules = viewerRulesOf(resources);
 
-export const defaultRoles = defaultClusterRoles([...viewerRules, VIEWER_PATHS]);
+/** All objects but Secrets and what lets machines enrol. Who trusts a hub with Secrets binds it to one more role. */
+const hubRules = viewerRulesOf(
+  resources.filter((each) => each !== bootstraptokens).map((each) => ({ ...each, subresources: [] })),
+);
+
+export const defaultRoles = defaultClusterRoles({ viewer: [...viewerRules, VIEWER_PATHS], hub: hubRules });
 export const defaultBindings = defaultClusterRoleBindings;
 
 const NAMES: ReadonlyMap<ResourceDescriptor, ReadonlySet<string>> = new Map([

@@ -4,6 +4,7 @@
  * resources of this API.
  */
 import { textHash } from '../../text.ts';
+import { CHANGE_READS } from '../../watches/change-read.ts';
 import type { KubeClusterRole, KubeRoleBinding, PolicyRule, Subject } from '../types.ts';
 import { ALL, FULL_AUTHORITY } from './policy-rule.ts';
 import { RBAC_GROUP } from './resource.ts';
@@ -187,8 +188,16 @@ const aggregated = (name: string, labels?: Record<string, string>): KubeClusterR
 const SIGNER = 'kubernetes.io';
 const REQUESTS_ROLE = 'system:certificates.k8s.io:certificatesigningrequests';
 
-/** The rules of nodekeeper:viewer depend on the kinds that are served, so the caller provides them. */
-export function defaultClusterRoles(viewerRules: readonly PolicyRule[]): readonly KubeClusterRole[] {
+/** What a process that keeps a copy of the cluster needs besides reading it: its changes, and who its clients are. */
+const HUB: readonly PolicyRule[] = [rule(['create'], CHANGE_READS.group, CHANGE_READS.resource), ...DELEGATION];
+
+/** Rules that depend on the kinds that are served. */
+interface ServedRules {
+  readonly viewer: readonly PolicyRule[];
+  readonly hub: readonly PolicyRule[];
+}
+
+export function defaultClusterRoles({ viewer, hub }: ServedRules): readonly KubeClusterRole[] {
   const roles = [
     role('cluster-admin', FULL_AUTHORITY),
     aggregated('admin'),
@@ -205,7 +214,9 @@ export function defaultClusterRoles(viewerRules: readonly PolicyRule[]): readonl
     role('system:aggregate-to-edit', EDITED, aggregatesTo('edit')),
     role('system:aggregate-to-view', VIEWED, aggregatesTo('view')),
     role('system:aggregated-metrics-reader', [rule(READ, 'metrics.k8s.io', 'nodes pods')], aggregatesTo('view')),
-    role('nodekeeper:viewer', viewerRules),
+    role('nodekeeper:viewer', viewer),
+    role('system:nodekeeper:hub', [...hub, ...HUB]),
+    role('system:nodekeeper:hub-secrets', [rule(READ, '', 'secrets')]),
     role('system:discovery', [paths(DISCOVERY_URLS)]),
     role('system:monitoring', [paths('/healthz /healthz/* /livez /livez/* /metrics /readyz /readyz/*')]),
     role('system:basic-user', [
