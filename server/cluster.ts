@@ -9,7 +9,7 @@ import { redirectLogs } from '../functions/api/logs/log-redirect.ts';
 import type { MetricFamily } from '../functions/api/metrics/open-metrics.ts';
 import { enrolmentOver } from '../functions/api/work.ts';
 import { leaseProbe, probeTokens } from '../functions/node-monitor/probes.ts';
-import { isWatch, type StreamedAnswer, serveWatch } from '../functions/watch/work.ts';
+import { isWatch, type StreamedAnswer } from '../functions/watch/work.ts';
 import type { AuditTrail } from '../shared/access/audit-trail.ts';
 import { nodeIdentity } from '../shared/access/authorize.ts';
 import { bearerSchemes } from '../shared/access/bearer.ts';
@@ -23,7 +23,6 @@ import {
   keepProbeKey,
   keepTicketKey,
   probeKeys,
-  ticketKeys,
 } from '../shared/access/process-key-store.ts';
 import { processKeys } from '../shared/access/process-keys.ts';
 import { readPublicKey } from '../shared/access/public-keys.ts';
@@ -32,7 +31,7 @@ import { refusedRequests } from '../shared/access/refused-requests.ts';
 import { CONCURRENT_API_LIMITS, HEARTBEAT_LIMITS, requestThrottle } from '../shared/access/request-throttle.ts';
 import { staticTokenAuthenticator } from '../shared/access/static-tokens.ts';
 import type { UserInfo } from '../shared/access/user-info.ts';
-import { watchTicketIssuer, watchTicketVerifier } from '../shared/access/watch-tickets.ts';
+import { watchTicketIssuer } from '../shared/access/watch-tickets.ts';
 import { isHealthPath } from '../shared/api/health-paths.ts';
 import { requestDependencies } from '../shared/api/request-dependencies.ts';
 import { systemBusyMs, systemClock, systemRandom, systemTimeLimit } from '../shared/clock.ts';
@@ -40,18 +39,13 @@ import type { StaticTokenConfig } from '../shared/config/static-tokens.ts';
 import { defined } from '../shared/defined.ts';
 import type { Cloud } from '../shared/fleet/instances/cloud.ts';
 import type { Policy } from '../shared/fleet/policy.ts';
-import { gunzip } from '../shared/gzip.ts';
 import type { Authority } from '../shared/host/certificate.ts';
 import { certificatesigningrequests } from '../shared/kinds/certificates/serve.ts';
 import { clusterObjects } from '../shared/kinds/cluster-objects.ts';
-import { shardsOf } from '../shared/kinds/resources.ts';
 import type { HttpRequest } from '../shared/kubernetes/request/http.ts';
 import { failedRequests } from '../shared/kubernetes/request/log-throttle.ts';
 import { withoutWatchPrefix } from '../shared/kubernetes/request/request.ts';
-import { statusResponse } from '../shared/kubernetes/request/respond.ts';
-import * as status from '../shared/kubernetes/status.ts';
 import type { Log, Meter } from '../shared/observability/log.ts';
-import { changeLog } from '../shared/store/change-log.ts';
 import type { ItemStore } from '../shared/store/item-store.ts';
 import type { Waker } from '../shared/ticks/waker.ts';
 import { type SigningRequests, signingRequests } from './certificates/signing-requests.ts';
@@ -60,19 +54,13 @@ import type { FleetControllers } from './fleet-controllers.ts';
 import { answerHealth, type HealthCheck } from './health.ts';
 import { isRenewal } from './routes.ts';
 import { type PodSessions, podSessions } from './sessions/pod-sessions.ts';
-import { type AcceptUpgrade, isWebSocket, upgradeOf } from './sessions/upgrades.ts';
-import { webSocketStream } from './sessions/websocket-stream.ts';
+import type { AcceptUpgrade } from './sessions/upgrades.ts';
 import { composeSystem, inProcess } from './system.ts';
 import type { ChangeSignals } from './watches/change-signals.ts';
-import { sharedChanges } from './watches/shared-changes.ts';
-import { WATCHES_MAX, watchLimits } from './watches/watch-limits.ts';
+import { servedWatches } from './watches/served-watches.ts';
 
 /** How long a revoked key is still accepted. One read of memory per minute and machine. Milliseconds. */
 const KEYS_LIVE_MS = 60_000;
-/** A watch lasts 30 to 60 minutes unless its client asks for less, as upstream. Milliseconds. */
-const WATCH_MS_MIN = 1_800_000;
-/** Between two reads of the log by a watch that no commit wakes. Milliseconds. */
-const WATCH_POLL_MS = 60_000;
 /** A redirect to this origin never leaves the process. */
 const OWN_ORIGIN = 'https://process.invalid';
 
@@ -184,54 +172,13 @@ export function composeCluster(options: ClusterOptions): Cluster {
     },
   });
   const { storageOf, authorizer } = requestDependencies({ ...common, authenticator, gzip: inProcess.gzip });
-  const slots = watchLimits(WATCHES_MAX);
-  const changes = sharedChanges(changeLog({ items, clock: systemClock, shardsOf }), signals, systemClock);
-  const watch = serveWatch({
+  const watches = servedWatches({
     ...common,
-    gzip: inProcess.gzip,
-    gunzip,
     meter: options.meter,
     authenticator,
-    limits: CONCURRENT_API_LIMITS,
-    busyMs: systemBusyMs,
-    tickets: watchTicketVerifier(ticketKeys(items)),
     nodeKeys: machines.keys,
-    slots,
-    // The connection shows that its client has left.
-    quietMs: Number.POSITIVE_INFINITY,
-    withdrawals: () => signals.withdrawals(),
-    sourceOf(source, resource) {
-      // Read before the log: a commit during the read makes the next wait end at once.
-      let seen = signals.count(resource);
-      return {
-        ...source,
-        pollMs: WATCH_POLL_MS,
-        changes: {
-          ...changes,
-          readChanges(request) {
-            seen = signals.count(resource);
-            return changes.readChanges(request);
-          },
-        },
-        pause: async (milliseconds) => ((await signals.wait(resource, { seen, milliseconds })) ? 'changed' : 'waited'),
-      };
-    },
+    signals,
   });
-  const watchDeadlineMs = ({ query }: HttpRequest): number => {
-    const askedMs = Number(query.get('timeoutSeconds') ?? 0) * 1_000;
-    return systemClock.nowMs() + (askedMs > 0 ? askedMs : WATCH_MS_MIN * (1 + systemRandom.fraction()));
-  };
-  async function streamed(request: HttpRequest, directed: HttpRequest, gone: AbortSignal) {
-    const protocol = upgradeOf(request);
-    // Otherwise the stream would be opened and never be read.
-    if (protocol !== '' && !isWebSocket(request)) {
-      return { head: statusResponse(status.badRequest(`watches and logs cannot be read by ${protocol}`).status) };
-    }
-    const answer = await watch(directed, watchDeadlineMs(request), gone);
-    const parts = answer.lines ?? answer.output;
-    if (parts === undefined || !isWebSocket(request)) return answer;
-    return { head: answer.head, upgrade: webSocketStream(request, parts) };
-  }
   return {
     controllers,
     signingRequests: signingRequests({
@@ -243,19 +190,19 @@ export function composeCluster(options: ClusterOptions): Cluster {
       clock: systemClock,
       log,
     }),
-    heldWatches: () => slots.held(),
+    heldWatches: () => watches.held(),
     sessions,
     async serve(received, gone) {
       if (isRenewal(received)) return { head: await heartbeat(received) };
       const request = received.method === 'GET' ? withoutWatchPrefix(received) : received;
-      if (isWatch(request)) return streamed(request, request, gone);
+      if (isWatch(request)) return watches.serve(request, request, gone);
       const head = await api(request);
       // Whoever may ask is decided as for every other path.
       if (head.status === 200 && isHealthPath(request.path)) return { head: answerHealth(request, options.checks) };
       if (head.status === 101) return { head, ...defined({ upgrade: sessions.take(head) }) };
       const location = head.status === 307 ? head.headers['location'] : undefined;
       if (location?.startsWith(`${OWN_ORIGIN}/`) !== true) return { head };
-      return streamed(request, { ...request, query: new URL(location).searchParams }, gone);
+      return watches.serve(request, { ...request, query: new URL(location).searchParams }, gone);
     },
   };
 }

@@ -6,13 +6,12 @@ import type { Reading } from './process-metrics.ts';
 
 export interface ReadParts {
   readonly delay: Pick<ReturnType<typeof monitorEventLoopDelay>, 'percentile' | 'reset'>;
-  readonly cluster: Pick<Cluster, 'heldWatches' | 'sessions'>;
   readonly listener: Pick<Listener, 'connections' | 'counters'>;
-  readonly delivery: Pick<ChangeDelivery, 'waiting'>;
+  readonly heldWatches: () => number;
 }
 
 /** The process in its own metrics. */
-export const processReadings = ({ delay, cluster, listener, delivery }: ReadParts): readonly Reading[] => [
+export const processReadings = ({ delay, listener, heldWatches }: ReadParts): readonly Reading[] => [
   {
     name: 'nodekeeper_event_loop_delay_seconds',
     help: 'Delay of the event loop, 99th percentile since the last reading.',
@@ -27,26 +26,33 @@ export const processReadings = ({ delay, cluster, listener, delivery }: ReadPart
     name: 'nodekeeper_held_watches',
     help: 'Watches that are held.',
     type: 'gauge',
-    read: () => cluster.heldWatches(),
-  },
-  {
-    name: 'nodekeeper_open_sessions',
-    help: 'Sessions of exec, attach and port-forward.',
-    type: 'gauge',
-    read: () => cluster.sessions.held(),
+    read: heldWatches,
   },
   { name: 'nodekeeper_connections', help: 'Open connections.', type: 'gauge', read: () => listener.connections() },
   { name: 'nodekeeper_requests_total', help: 'Requests.', type: 'counter', read: () => listener.counters.requests },
-  {
-    name: 'nodekeeper_pending_changes',
-    help: 'Committed changes that functions have not processed.',
-    type: 'gauge',
-    read: () => delivery.waiting().changes,
-  },
   {
     name: 'process_resident_memory_bytes',
     help: 'Resident memory.',
     type: 'gauge',
     read: () => process.memoryUsage.rss(),
+  },
+];
+
+/** What only a process with a cluster of its own has. */
+export const clusterReadings = (
+  sessions: Pick<Cluster['sessions'], 'held'>,
+  delivery: Pick<ChangeDelivery, 'waiting'>,
+): readonly Reading[] => [
+  {
+    name: 'nodekeeper_open_sessions',
+    help: 'Sessions of exec, attach and port-forward.',
+    type: 'gauge',
+    read: () => sessions.held(),
+  },
+  {
+    name: 'nodekeeper_pending_changes',
+    help: 'Committed changes that functions have not processed.',
+    type: 'gauge',
+    read: () => delivery.waiting().changes,
   },
 ];

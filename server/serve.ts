@@ -13,7 +13,6 @@ import { answerOfFence } from '../shared/api/move-door.ts';
 import { systemClock } from '../shared/clock.ts';
 import type { Cloud } from '../shared/fleet/instances/cloud.ts';
 import type { Policy } from '../shared/fleet/policy.ts';
-import type { CertifiedKey } from '../shared/host/certificate.ts';
 import { type Control, ControlError } from '../shared/host/control-socket.ts';
 import { openCredentials, staticTokensOf, writeKubeconfig } from '../shared/host/credentials.ts';
 import { type DatabaseUse, type DataDirectory, openDataDirectory } from '../shared/host/data-directory.ts';
@@ -22,7 +21,7 @@ import type { Log } from '../shared/observability/log.ts';
 import { loggedResource } from '../shared/store/layout.ts';
 import type { Fence } from '../shared/store/move-rows.ts';
 import type { StoreChange } from '../shared/store/writes/store-change.ts';
-import { followFiles, isNameIn, readAuthorities, readCertificate, renewMonthly } from './certificate.ts';
+import { isNameIn, readAuthorities, readCertificate } from './certificate.ts';
 import { sweepHourly } from './certificates/signing-requests.ts';
 import { changeDelivery, type PendingChanges } from './changes/change-delivery.ts';
 import {
@@ -34,8 +33,8 @@ import {
 import { composeCluster } from './cluster.ts';
 import { sweepExpired } from './expired-items.ts';
 import { fileAuditTrail } from './file-audit-trail.ts';
+import { openFront } from './front.ts';
 import { policyOf, usersOf } from './inputs.ts';
-import { openListener } from './listener.ts';
 import { processLog } from './log.ts';
 import { fenceChange } from './move/fence-change.ts';
 import { openArrival } from './move/open-arrival.ts';
@@ -43,13 +42,15 @@ import { OPERATIONS_SOCKET, type StoreOperations, serveOperations } from './oper
 import type { ServeOptions } from './options.ts';
 import { ownFetch } from './own-requests.ts';
 import { processMetrics } from './process-metrics.ts';
-import { processReadings } from './process-readings.ts';
+import { clusterReadings, processReadings } from './process-readings.ts';
 import { diskFault, readinessChecks } from './readiness.ts';
 import { networkDiskOf } from './store/network-disk.ts';
-import { openSqliteStore, type SqliteStore, type SqliteStoreOptions, StoreOpenError } from './store/sqlite-store.ts';
+import { openStore } from './store/open-store.ts';
+import type { SqliteStore } from './store/sqlite-store.ts';
 import { storeReadings } from './store-readings.ts';
 import { openServedTables } from './tables/served-tables.ts';
 import { tickTimers } from './ticks.ts';
+import { undoList } from './undo-list.ts';
 import { mayWithdrawAccess } from './watches/access-withdrawals.ts';
 import { changeSignals } from './watches/change-signals.ts';
 
@@ -67,11 +68,6 @@ const DATABASE: DatabaseUse = {
 };
 /** States of an instance after which a node may change. */
 const INSTANCE_STATES: readonly string[] = cloudNodeManifest.triggers[1].states;
-/** Where this machine reaches a listener on all of its addresses. */
-const REACHED_AT: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
-const inUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host);
-/** Longest orderly end. Milliseconds. */
-const STOP_MS = 4_000;
 
 export interface ServedCluster {
   /** Base URL of the API. */
@@ -100,13 +96,11 @@ export interface ServeParts {
 /** @throws StartError for what the user can put right */
 export async function startServe(options: ServeOptions, parts: ServeParts): Promise<ServedCluster> {
   const startedMs = performance.now();
-  const undo: (() => unknown)[] = [];
-  const stopAll = async (): Promise<void> => {
-    for (let step = undo.pop(); step !== undefined; step = undo.pop()) await step();
-  };
+  const undo = undoList();
   try {
     const policy = policyOf(options.policyFile);
-    const own = options.certificate === undefined ? undefined : readCertificate(options.certificate);
+    // Before anything is changed.
+    if (options.certificate !== undefined) readCertificate(options.certificate);
     const authorities = options.clientCaFile === undefined ? [] : readAuthorities(options.clientCaFile);
     const users = usersOf(options);
     const log = processLog({ ...options.log, nowMs: systemClock.nowMs, write: parts.print });
@@ -158,8 +152,6 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
     undo.push(() => operations?.close());
 
     const credentials = await openCredentials(data, systemClock.nowMs(), options.names);
-    const caPem = own === undefined ? credentials.authority.certificatePem : undefined;
-    let certificate = own ?? credentials.server;
     const timers = tickTimers({ policy, clock: systemClock, log, meter: metrics });
     const onInstanceChange = (instanceId: string, state: string): void => {
       if (!INSTANCE_STATES.includes(state)) return;
@@ -168,10 +160,9 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
       });
     };
     let serving: ReturnType<typeof composeCluster>['serve'];
-    const listener = await openListener({
-      host: options.host,
-      port: options.port,
-      ...certificate,
+    const front = await openFront({
+      options,
+      credentials,
       clientAuthorities: [
         { certificate: new X509Certificate(credentials.authority.certificatePem), isOwn: true },
         ...authorities.map((each) => ({ certificate: each, isOwn: false })),
@@ -183,8 +174,8 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
         return head === undefined ? serving(request, gone) : { head };
       },
     });
-    undo.push(() => listener.stop());
-    const url = `https://${inUrl(options.host)}:${listener.port}`;
+    undo.push(() => front.stop());
+    const { url, caPem, listener } = front;
     const checks = readinessChecks({
       policy,
       fence,
@@ -205,12 +196,9 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
       auditTrail: fileAuditTrail(data.file('audit.log')),
       processFamilies: () => metrics.families(),
       checks,
-      probe: {
-        url: `https://${inUrl(REACHED_AT[options.host] ?? options.host)}:${listener.port}`,
-        fetch: ownFetch(() => certificate.certificatePem),
-      },
+      probe: { url: front.ownUrl, fetch: ownFetch(front.certificatePem) },
       authority: credentials.authority,
-      isServerName: (name) => isNameIn(certificate.certificatePem, name),
+      isServerName: (name) => isNameIn(front.certificatePem(), name),
       ...(parts.cloudOf && { cloud: parts.cloudOf(data, onInstanceChange) }),
     });
     serving = cluster.serve;
@@ -253,25 +241,15 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
       },
       startWork,
     });
-    const following = {
-      use(next: CertifiedKey) {
-        listener.setCertificate(next);
-        certificate = next;
-      },
-      log,
-    };
-    undo.push(
-      options.certificate === undefined
-        ? renewMonthly(() => credentials.signServer(systemClock.nowMs()), following)
-        : followFiles(options.certificate, following),
-    );
     if (users === undefined) {
       const { adminToken: token, viewerToken } = credentials;
       writeKubeconfig(data.file('kubeconfig'), { url, caPem, token, viewerToken });
     }
-    metrics.readAlso(processReadings({ delay, cluster, listener, delivery }));
+    metrics.readAlso([
+      ...processReadings({ delay, listener, heldWatches: cluster.heldWatches }),
+      ...clusterReadings(cluster.sessions, delivery),
+    ]);
     if (file !== undefined) metrics.readAlso(storeReadings(() => file.metrics()));
-    let ending: Promise<void> | undefined;
     return {
       url,
       caPem,
@@ -282,10 +260,10 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
       policy,
       readyMs: performance.now() - startedMs,
       fault: () => checks.map((check) => check.fault()).find((fault) => fault !== undefined),
-      stop: () => (ending ??= Promise.race([stopAll(), pause(STOP_MS, undefined, { ref: false })])),
+      stop: undo.stop,
     };
   } catch (error) {
-    await stopAll();
+    await undo.all();
     throw error;
   }
 }
@@ -312,15 +290,5 @@ async function openOperations(path: string, store: StoreOperations, log: Log): P
     if (!(error instanceof ControlError)) throw error;
     log.warn('nodekeeper backup and check cannot reach this process', { cause: error.message });
     return undefined;
-  }
-}
-
-/** @throws StartError */
-function openStore(options: SqliteStoreOptions): SqliteStore {
-  try {
-    return openSqliteStore(options);
-  } catch (cause) {
-    if (!(cause instanceof StoreOpenError)) throw cause;
-    throw new StartError(cause.message, { cause });
   }
 }

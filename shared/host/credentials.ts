@@ -7,11 +7,14 @@ import type { DataDirectory } from './data-directory.ts';
 import { StartError } from './start-error.ts';
 import { replaceFile } from './write-file.ts';
 
-export interface Credentials {
+export interface ServerCredentials {
   readonly authority: Authority;
   readonly server: CertifiedKey;
   /** Another certificate of the server, valid from now on. */
   readonly signServer: (nowMs: number) => Promise<CertifiedKey>;
+}
+
+export interface Credentials extends ServerCredentials {
   readonly adminToken: string;
   readonly viewerToken: string;
   readonly fleetToken: string;
@@ -39,49 +42,58 @@ export async function openCredentials(
   nowMs: number,
   names: readonly string[] = [],
 ): Promise<Credentials> {
-  const keep = async (name: string, pattern: RegExp, make: () => string | Promise<string>): Promise<string> => {
-    const file = data.file(name);
-    if (!existsSync(file)) replaceFile(file, await make(), { sync: true });
-    const content = readFileSync(file, 'utf8');
-    if (pattern.test(content)) return content;
-    throw new StartError(
-      `${file} is damaged (${content.length} characters): put it back, or delete it for a new one, which old kubeconfigs do not match`,
-    );
-  };
+  const server = await openServerCredentials(data, nowMs, names);
+  const newToken = () => randomBytes(32).toString('base64url');
+  const newTokens = () => JSON.stringify({ admin: newToken(), fleet: newToken() });
+  const kept = await keep(data, 'tokens.json', TOKENS_PATTERN, newTokens);
+  const { admin: adminToken, fleet: fleetToken } = JSON.parse(kept) as { admin: string; fleet: string };
+  const viewerToken = await keep(data, 'viewer-token', TOKEN_PATTERN, newToken);
+  return { ...server, adminToken, viewerToken, fleetToken };
+}
 
+/** Without users. */
+async function openServerCredentials(
+  data: DataDirectory,
+  nowMs: number,
+  names: readonly string[],
+): Promise<ServerCredentials> {
   let made: Authority | undefined;
   const authority = async (): Promise<Authority> => {
     made ??= await makeAuthority({ commonName: AUTHORITY_NAME, nowMs, validDays: AUTHORITY_VALID_DAYS });
     return made;
   };
   // The key first: a certificate without its key would be of no use.
-  const privateKeyPem = await keep('ca.key', PEM_PATTERN, async () => (await authority()).privateKeyPem);
+  const privateKeyPem = await keep(data, 'ca.key', PEM_PATTERN, async () => (await authority()).privateKeyPem);
   if (made !== undefined) rmSync(data.file('ca.pem'), { force: true });
-  const certificatePem = await keep('ca.pem', PEM_PATTERN, () => {
+  const certificatePem = await keep(data, 'ca.pem', PEM_PATTERN, () => {
     if (made === undefined)
       throw new StartError(`${data.file('ca.pem')} is missing: delete ${data.file('ca.key')} as well`);
     return made.certificatePem;
   });
   const kept: Authority = { commonName: AUTHORITY_NAME, certificatePem, privateKeyPem };
-
-  const newToken = () => randomBytes(32).toString('base64url');
-  const newTokens = () => JSON.stringify({ admin: newToken(), fleet: newToken() });
-  const tokens = JSON.parse(await keep('tokens.json', TOKENS_PATTERN, newTokens)) as { admin: string; fleet: string };
   const serverNames = [...new Set([...LOOPBACK_NAMES, ...names])];
   /** With the authority behind it: a machine that joins knows the hash of its key alone. */
   const signServer = async (atMs: number): Promise<CertifiedKey> => {
-    const made = await makeServerCertificate(kept, { names: serverNames, nowMs: atMs, validDays: SERVER_VALID_DAYS });
-    return { ...made, certificatePem: made.certificatePem + certificatePem };
+    const signed = await makeServerCertificate(kept, { names: serverNames, nowMs: atMs, validDays: SERVER_VALID_DAYS });
+    return { ...signed, certificatePem: signed.certificatePem + certificatePem };
   };
-  const viewerToken = await keep('viewer-token', TOKEN_PATTERN, newToken);
-  return {
-    authority: kept,
-    server: await signServer(nowMs),
-    signServer,
-    adminToken: tokens.admin,
-    viewerToken,
-    fleetToken: tokens.fleet,
-  };
+  return { authority: kept, server: await signServer(nowMs), signServer };
+}
+
+/** The content of a file that is made once. */
+async function keep(
+  data: DataDirectory,
+  name: string,
+  pattern: RegExp,
+  make: () => string | Promise<string>,
+): Promise<string> {
+  const file = data.file(name);
+  if (!existsSync(file)) replaceFile(file, await make(), { sync: true });
+  const content = readFileSync(file, 'utf8');
+  if (pattern.test(content)) return content;
+  throw new StartError(
+    `${file} is damaged (${content.length} characters): put it back, or delete it for a new one, which old kubeconfigs do not match`,
+  );
 }
 
 /** Hashes only, as in a deployment: the tokens themselves stay in the data directory. */
