@@ -1,7 +1,7 @@
 /**
  * A disk that loses power: before the chosen step the machine is off, and what was not synced may be lost.
  *
- *   lost   only synced names and synced content survive
+ *   lost   only synced names and synced content survive; a name is synced with its directory
  *   kept   everything survives
  *   torn   names survive, content that was not synced is empty
  */
@@ -14,7 +14,7 @@ export class PowerCut extends Error {
   override readonly name = 'PowerCut';
 }
 
-type Entry = { readonly link: string } | { content: Buffer; synced: Buffer };
+type Entry = { readonly link: string } | { readonly isDirectory: true } | { content: Buffer; synced: Buffer };
 
 export class CutDisk {
   #names = new Map<string, Entry>();
@@ -23,7 +23,7 @@ export class CutDisk {
   #isOff = false;
   /** Steps that change the disk. */
   steps = 0;
-  /** The sync of these files does nothing: proves that the tests notice it. '' is the directory. */
+  /** The sync of these files and directories does nothing: proves that the tests notice it. '' is the root. */
   readonly ignoresSync: (name: string) => boolean;
 
   constructor(ignoresSync: (name: string) => boolean = () => false) {
@@ -39,7 +39,8 @@ export class CutDisk {
   powerOn(survival: Survival): void {
     const names = survival === 'lost' ? this.#syncedNames : this.#names;
     const copies = new Map<string, Entry>();
-    for (const [name, entry] of names) copies.set(name, afterPower(entry, survival));
+    const isReachable = (name: string): boolean => name === '' || (names.has(name) && isReachable(parentOf(name)));
+    for (const [name, entry] of names) if (isReachable(name)) copies.set(name, afterPower(entry, survival));
     this.#names = copies;
     this.#syncedNames = new Map(copies);
     this.#stepsLeft = Number.POSITIVE_INFINITY;
@@ -52,15 +53,31 @@ export class CutDisk {
 
   contentOf(name: string): string | undefined {
     const entry = this.#names.get(name);
-    return entry === undefined || 'link' in entry ? undefined : entry.content.toString();
+    return entry !== undefined && 'content' in entry ? entry.content.toString() : undefined;
   }
 
   listed(): string[] {
     return [...this.#names.keys()].toSorted();
   }
 
+  /** One that exists is not changed. */
+  makeDirectory(name: string): void {
+    this.#refuseOff();
+    if (!this.#names.has(name)) this.#step(() => this.#names.set(name, { isDirectory: true }));
+  }
+
+  /** What was created, renamed or removed in this directory survives. */
+  syncNames(directory: string): void {
+    this.#step(() => {
+      if (this.ignoresSync(directory)) return;
+      const isIn = (name: string): boolean => parentOf(name) === directory;
+      for (const name of this.#syncedNames.keys()) if (isIn(name)) this.#syncedNames.delete(name);
+      for (const [name, entry] of this.#names) if (isIn(name)) this.#syncedNames.set(name, entry);
+    });
+  }
+
   files(): UpdateFiles {
-    const step = (act: () => void): Promise<void> => this.#step(act);
+    const step = async (act: () => void): Promise<void> => this.#step(act);
     return {
       readText: async (name) => {
         this.#refuseOff();
@@ -99,10 +116,7 @@ export class CutDisk {
           this.#names.set(to, entry);
         }),
       remove: (name) => step(() => this.#names.delete(name)),
-      syncNames: () =>
-        step(() => {
-          if (!this.ignoresSync('')) this.#syncedNames = new Map(this.#names);
-        }),
+      syncNames: async () => this.syncNames(''),
     };
   }
 
@@ -110,7 +124,7 @@ export class CutDisk {
     if (this.#isOff) throw new PowerCut('the machine is off');
   }
 
-  async #step(act: () => void): Promise<void> {
+  #step(act: () => void): void {
     this.#refuseOff();
     if (this.#stepsLeft === 0) {
       this.#isOff = true;
@@ -122,8 +136,10 @@ export class CutDisk {
   }
 }
 
+const parentOf = (name: string): string => name.slice(0, Math.max(0, name.lastIndexOf('/')));
+
 function afterPower(entry: Entry, survival: Survival): Entry {
-  if ('link' in entry) return entry;
+  if (!('content' in entry)) return entry;
   const content = survival === 'kept' ? entry.content : entry.synced;
   return { content, synced: content };
 }

@@ -54,6 +54,7 @@ export class SteppedTime implements AgentTime {
         dueMs: this.#nowMs + milliseconds,
         wake: () => {
           this.#sleepers = this.#sleepers.filter((each) => each !== sleeper);
+          signal?.removeEventListener('abort', sleeper.wake);
           resolve();
         },
       };

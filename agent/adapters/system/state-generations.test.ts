@@ -21,7 +21,10 @@ it('leave one when the process was killed between the two renames', async () => 
   const directory = directoryForTest();
   for (const text of ['1', '2']) await stateGenerations(directory).write(text);
   rmSync(join(directory, 'pods.json'));
-  expect(await texts(directory)).toEqual(['1']);
+  expect(await stateGenerations(directory).read()).toEqual([
+    { kind: 'failed', why: 'pods.json is missing' },
+    { kind: 'read', text: '1' },
+  ]);
   await stateGenerations(directory).write('3');
   expect(await texts(directory)).toEqual(['3', '1']);
 });

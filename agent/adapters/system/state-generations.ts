@@ -6,7 +6,7 @@
  * rest. After a crash between the renames there is no newest file, and the previous one is read.
  */
 import { createHash } from 'node:crypto';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { GenerationRead, StateGenerations } from '../../ports/state-generations.ts';
 import { makeDirectory } from './directory.ts';
 import { readFile, rename, rm } from './files.ts';
@@ -32,11 +32,17 @@ export function stateGenerations(directory: string): StateGenerations {
     }
   }
   return {
-    read: async () => [...(await readOne(NEWEST)), ...(await readOne(PREVIOUS))],
+    async read() {
+      const [newest, previous] = [await readOne(NEWEST), await readOne(PREVIOUS)];
+      const isMissing = newest.length === 0 && previous.length > 0;
+      return [...(isMissing ? [{ kind: 'failed', why: `${NEWEST} is missing` } as const] : newest), ...previous];
+    },
     async write(text) {
       makeDirectory(directory, 0o700);
       await replaceFile(at(NEXT), `.tmp-${NEXT}`, `${hashOf(text)}\n${text}`, OWNER_ONLY);
       const [newest] = await readOne(NEWEST);
+      // The directory may be new.
+      if (newest === undefined) await syncDirectory(dirname(directory));
       if (newest?.kind === 'read') await rename(at(NEWEST), at(PREVIOUS));
       await rename(at(NEXT), at(NEWEST));
       await syncDirectory(directory);

@@ -53,7 +53,8 @@ export class PodMemory {
   async read(): Promise<Remembered | undefined> {
     const { generations, owner, sealer, log } = this.#dependencies;
     const { newest, refusals, hasSecrets } = statesOf(await generations.read(), owner);
-    for (const why of refusals) log.warn('what this machine ran before cannot be used', { why });
+    const instead = newest === undefined ? 'static pods alone' : 'the pods before those';
+    for (const why of refusals) log.warn('what this machine ran before cannot be used', { why, instead });
     if (newest === undefined) return undefined;
     const remembered = { ...newest.state, ...(await this.#opened(newest.sealed)) };
     this.#newest = remembered;
