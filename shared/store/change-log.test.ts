@@ -46,6 +46,34 @@ it('reads a log of more pages than one read may have in several reads, each from
   expect(read.map((each) => each.length)).toEqual([LOG_PAGES_MAX, LOG_PAGES_MAX, 10]);
 });
 
+it('reads little more of a log than the bytes that its reader accepts', async () => {
+  const { items, options, create } = memoryObjects();
+  const names = Array.from({ length: 40 }, (_, at) => `a-${at}`);
+  for (const name of names) await create(name);
+  let pages = 0;
+  const onePerPage: ItemStore = {
+    ...items,
+    query(request) {
+      pages += 1;
+      return items.query({ ...request, limit: 1 });
+    },
+  };
+  const { readChanges } = changeLog({ ...options, items: onePerPage });
+  const after = (START_MS - 60_000) * 1_000;
+  const read = (bytesMax: number) => readChanges({ resource: 'things', after, limit: 1_000, eager: true, bytesMax });
+  // A change is returned whatever its bytes are.
+  expect(await read(1)).toMatchObject({ changes: { length: 1 }, more: true });
+  expect(pages).toBe(1);
+  pages = 0;
+  const outcome = await read(1_000);
+  if (outcome.kind !== 'changes') throw new Error('the log has expired');
+  expect(outcome.changes).toHaveLength(pages);
+  expect(outcome.changes.at(-1)?.resourceVersion).toBe(outcome.through);
+  expect(outcome.more).toBe(true);
+  expect(pages).toBeGreaterThan(2);
+  expect(pages).toBeLessThan(15);
+});
+
 it('a list has a version while the tables refuse writes, and a watch from there misses nothing', async () => {
   const { items, options, create } = memoryObjects({ shards: 4 });
   const refuse = () => Promise.reject(new StoreFault('unreachable', 'the disk is full', { retryable: true }));

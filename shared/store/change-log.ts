@@ -43,6 +43,7 @@
  */
 import type { Clock } from '../clock.ts';
 import { below, changeOf, readRow } from './attributes.ts';
+import { itemBytes } from './item-size.ts';
 import { type Item, type ItemKey, type ItemStore, StoreFault } from './item-store.ts';
 import {
   ALONE,
@@ -80,13 +81,15 @@ export interface ChangeLog {
   /**
    * At most `limit` changes after the version `after`. `eager: false` starts with an eventually consistent read, which
    * costs less and may be late; true reads everything that is committed. `accepts` sees the changes in their order, and
-   * returns false for the first one that is left to a later read, with all after it. Absent: it accepts all.
+   * returns false for the first one that is left to a later read, with all after it. Absent: it accepts all. A reader
+   * that accepts so many bytes says so by `bytesMax`: little more of the logs is read. Absent: no bound.
    */
   readChanges(
     request: LogCursor & {
       readonly limit: number;
       readonly eager?: boolean;
       readonly accepts?: (change: ObjectChange) => boolean;
+      readonly bytesMax?: number;
     },
   ): Promise<ChangesOutcome>;
   /**
@@ -164,8 +167,9 @@ const versionBefore = (nowMs: number, seconds: number): number => (nowMs - secon
 
 async function readChanges(
   options: ChangeLogOptions,
-  { resource, after, limit, eager = false, accepts = () => true }: Parameters<ChangeLog['readChanges']>[0],
+  request: Parameters<ChangeLog['readChanges']>[0],
 ): Promise<ChangesOutcome> {
+  const { resource, after, limit, eager = false, accepts = () => true, bytesMax = Number.POSITIVE_INFINITY } = request;
   if (limit < 1) throw new RangeError('the limit of a read is at least one change');
   const { clock } = options;
   if (!eager && isFresh(options, after) && (await areQuiet(options, [{ resource, after }]))[0] === true) {
@@ -177,7 +181,7 @@ async function readChanges(
   if (after < versionBefore(clock.nowMs(), LOG_RETENTION_SECONDS)) return { kind: 'expired' };
   const logs = await Promise.all(
     changed.map(({ shard, committed }) => {
-      const range = { after, through: Math.max(version, committed), limit };
+      const range = { after, through: Math.max(version, committed), limit, bytesMax: bytesMax / changed.length };
       return readLog(options.items, { resource, shard, range });
     }),
   );
@@ -244,7 +248,8 @@ interface ShardLog {
 }
 
 /**
- * Step 3 for one shard: at least `limit` changes, all, or those of LOG_PAGES_MAX pages; the next read continues there.
+ * Step 3 for one shard: at least `limit` changes, all, or those of `bytesMax` as they are stored or of LOG_PAGES_MAX
+ * pages; the next read continues there.
  * The key of an item is the version of its last change, so a cursor between two changes of one item finds it, and the
  * earlier ones are left out.
  */
@@ -257,12 +262,13 @@ async function readLog(
   }: {
     readonly resource: string;
     readonly shard: number;
-    readonly range: { readonly after: number; readonly through: number; readonly limit: number };
+    readonly range: Readonly<Record<'after' | 'through' | 'limit' | 'bytesMax', number>>;
   },
 ): Promise<ShardLog> {
   const entries: LogEntry[] = [];
   let after = resourceVersionKey(range.after);
   let readThrough = range.after;
+  let bytes = 0;
   for (let pages = 0; pages < LOG_PAGES_MAX; pages += 1) {
     const page = await items.query({
       table: 'objects',
@@ -275,8 +281,11 @@ async function readLog(
     for (const item of page.items) {
       for (const entry of logEntries(resource, item)) if (entry.resourceVersion > range.after) entries.push(entry);
       readThrough = Number(item['sk']);
+      if (Number.isFinite(range.bytesMax)) bytes += itemBytes(item);
       // The rest of the page stays compressed: decompressed, a page of 1 MB may be twenty times as large.
-      if (entries.length >= range.limit) return { entries, completeThrough: readThrough };
+      if (entries.length >= range.limit || (bytes >= range.bytesMax && entries.length > 0)) {
+        return { entries, completeThrough: readThrough };
+      }
     }
     if (page.next === undefined) return { entries, completeThrough: range.through };
     after = page.next;

@@ -11,60 +11,21 @@
  */
 import { describe, expect, it } from 'vitest';
 import { dynamoDbItemStore } from '../../shared/aws/dynamodb-store.ts';
-import type { KubeObject, ObjectRef } from '../../shared/kinds/types.ts';
 import { changeLog } from '../../shared/store/change-log.ts';
-import { type ItemStore, StoreFault, type TransactWrite } from '../../shared/store/item-store.ts';
+import { type ItemStore, StoreFault } from '../../shared/store/item-store.ts';
 import { logPartition } from '../../shared/store/layout.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import { logEntries } from '../../shared/store/object-record.ts';
-import { type ObjectStore, type ObjectWrite, objectStore } from '../../shared/store/object-store.ts';
+import { objectStore } from '../../shared/store/object-store.ts';
 import { startEngine } from '../support/engine.ts';
+import { stateOf, turns, unreliable, writeOnce } from '../support/racing-writers.ts';
 import { randomFrom } from '../support/seeded.ts';
 
 const WRITERS = 16;
 const WATCHERS = 8;
-const NAMES = 24;
 const SHARDS = 4;
 const RESOURCE = 'things';
 const READS_MAX = 200_000;
-
-type Random = () => number;
-
-/** Lets a random number of other turns pass. */
-async function turns(random: Random, most: number): Promise<void> {
-  for (let left = Math.floor(random() * most); left > 0; left -= 1) await new Promise(setImmediate);
-}
-
-/** Holds requests up on their way out and back; loses some commits before they happen, and some answers after. */
-function unreliable(
-  items: ItemStore,
-  random: Random,
-  options: { readonly turnsMax: number; readonly kills: number },
-): ItemStore {
-  const lost = (): StoreFault => new StoreFault('timeout', 'lost on purpose', { retryable: true });
-  const around = async <T>(operation: () => Promise<T>): Promise<T> => {
-    await turns(random, options.turnsMax);
-    const answer = await operation();
-    await turns(random, options.turnsMax);
-    return answer;
-  };
-  return {
-    get: (...args) => around(() => items.get(...args)),
-    getMany: (...args) => around(() => items.getMany(...args)),
-    query: (...args) => around(() => items.query(...args)),
-    scan: (...args) => around(() => items.scan(...args)),
-    write: (...args) => around(() => items.write(...args)),
-    transact: (writes: readonly TransactWrite[]) =>
-      around(async () => {
-        // The version is chosen, the commit has not happened: the longer this lasts, the more is read meanwhile.
-        if (random() < 0.2) await turns(random, options.turnsMax * 20);
-        if (random() < options.kills) throw lost();
-        const outcome = await items.transact(writes);
-        if (random() < options.kills) throw lost();
-        return outcome;
-      }),
-  };
-}
 
 interface Race {
   readonly items: ItemStore;
@@ -128,7 +89,7 @@ async function race({ items, seed, writes, turnsMax }: Race): Promise<{ committe
     const { objects } = open(Math.floor((random() - 0.5) * 1_000), 0.05);
     for (let write = 0; write < writes; write += 1) {
       try {
-        if (await writeOnce(objects, random, `${index}-${write}`)) committed += 1;
+        if (await writeOnce(objects, RESOURCE, { random, mark: `${index}-${write}` })) committed += 1;
       } catch (error) {
         if (!(error instanceof StoreFault)) throw error;
       }
@@ -202,32 +163,6 @@ async function race({ items, seed, writes, turnsMax }: Race): Promise<{ committe
     expect(new Map([...seen].sort())).toEqual(new Map([...truth].sort()));
   }
   return { committed, events };
-}
-
-const stateOf = (object: KubeObject): string => `${object.metadata.resourceVersion} ${JSON.stringify(object.spec)}`;
-
-/** Creates, updates or deletes one to six random objects; true if it received the confirmation of the commit. */
-async function writeOnce(objects: ObjectStore, random: Random, mark: string): Promise<boolean> {
-  const names = new Set(
-    Array.from(
-      { length: random() < 0.3 ? 2 + Math.floor(random() * 5) : 1 },
-      () => `n${String(Math.floor(random() * NAMES)).padStart(2, '0')}`,
-    ),
-  );
-  const commit: ObjectWrite[] = [];
-  for (const name of names) {
-    const ref: ObjectRef = { resource: RESOURCE, namespace: '', name };
-    const previous = await objects.get(ref);
-    const object = {
-      ...previous,
-      metadata: { ...previous?.metadata, name },
-      spec: { mark, text: 'x'.repeat(Math.floor(random() * 1_500)) },
-    };
-    if (previous === undefined) commit.push({ kind: 'create', ref, object });
-    else if (random() < 0.25) commit.push({ kind: 'delete', ref, previous });
-    else commit.push({ kind: 'update', ref, object, previous });
-  }
-  return (await objects.commit({ writes: commit })).kind === 'committed';
 }
 
 const seed = Number(process.env['RACE_SEED'] ?? 20_261_120);

@@ -1,11 +1,9 @@
 /**
- * Answers ChangeReads (shared/watches/change-read.ts). One read of all heads finds the resources that have changed.
- * They are read one after the other, in the order of the request, while the answer has room.
+ * Answers ChangeReads (shared/watches/change-read.ts): who may read which resources.
  */
 
 import type { ReadDependencies, UnstoredRequest } from '../../../shared/api/call.ts';
 import { withJsonBody } from '../../../shared/api/yaml-body.ts';
-import { defined } from '../../../shared/defined.ts';
 import { resources } from '../../../shared/kinds/registry.ts';
 import { apiVersionOf } from '../../../shared/kubernetes/api-version.ts';
 import * as causes from '../../../shared/kubernetes/causes.ts';
@@ -15,8 +13,6 @@ import type { HttpResponse } from '../../../shared/kubernetes/request/http.ts';
 import { json, warningHeaders } from '../../../shared/kubernetes/request/respond.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { parseUint64 } from '../../../shared/kubernetes/whole-number.ts';
-import type { LogCursor } from '../../../shared/store/change-log.ts';
-import type { ObjectChange } from '../../../shared/store/object-record.ts';
 import {
   CHANGE_READS,
   CHANGES_BYTES_MAX,
@@ -24,10 +20,10 @@ import {
   type ChangeRead,
   type ChangesOfResource,
   RESOURCES_MAX,
-  type ReadChange,
   type ResourceName,
 } from '../../../shared/watches/change-read.ts';
 import { type CreatedOnly, readCreatedOnly } from '../verbs/read-created-only.ts';
+import { type Cursor, readChanges } from './read-changes.ts';
 
 export const changeReads: CreatedOnly = {
   ...CHANGE_READS,
@@ -46,7 +42,7 @@ export async function answerChangeRead(dependencies: Reads, asked: UnstoredReque
   const cursors = cursorsOf(object.spec);
   const refusals = await Promise.all(cursors.map((cursor) => refusalOf(dependencies, asked, cursor)));
   const readable = cursors.filter((_, index) => refusals[index] === undefined);
-  const texts = await readAll(dependencies.changes, readable);
+  const texts = await readChanges(dependencies.changes, readable, { changes: CHANGES_MAX, bytes: CHANGES_BYTES_MAX });
   const outcomes = refusals.map((refusal) => (refusal === undefined ? texts.shift() : JSON.stringify(refusal)));
   const head: ChangeRead = {
     apiVersion: apiVersionOf(CHANGE_READS),
@@ -58,8 +54,6 @@ export async function answerChangeRead(dependencies: Reads, asked: UnstoredReque
   // The changes are JSON already.
   return { ...answer, body: `${String(answer.body).slice(0, -1)},"status":{"resources":[${outcomes.join(',')}]}}` };
 }
-
-type Cursor = ResourceName & LogCursor;
 
 /** @throws StatusError 422 */
 function cursorsOf(spec: unknown): readonly Cursor[] {
@@ -118,61 +112,4 @@ async function refusalOf(
     return { group, resource, outcome: 'forbidden', message };
   }
   return undefined;
-}
-
-/** The outcomes in JSON, in the order of the cursors. */
-async function readAll(log: Reads['changes'], cursors: readonly Cursor[]): Promise<string[]> {
-  const room = { changes: CHANGES_MAX, bytes: CHANGES_BYTES_MAX };
-  const quiet = await log.areQuiet(cursors);
-  const outcomes: string[] = [];
-  for (const [index, cursor] of cursors.entries()) {
-    const isRead = quiet[index] !== true && room.changes > 0 && room.bytes > 0;
-    outcomes.push(isRead ? await readOne(log, cursor, room) : outcomeText(cursor, cursor.after, quiet[index] !== true));
-  }
-  return outcomes;
-}
-
-/** What fits into `room`, which becomes smaller. The first change of an answer always fits: OBJECT_TEXT_MAX. */
-async function readOne(
-  log: Reads['changes'],
-  cursor: Cursor,
-  room: { changes: number; bytes: number },
-): Promise<string> {
-  const texts: string[] = [];
-  const outcome = await log.readChanges({
-    ...cursor,
-    limit: room.changes,
-    eager: true,
-    accepts(change) {
-      const text = textOfChange(change);
-      const bytes = Buffer.byteLength(text);
-      if (bytes > room.bytes) {
-        // The answer ends here: a resource with large objects would otherwise never have its turn.
-        room.bytes = 0;
-        return false;
-      }
-      room.bytes -= bytes;
-      room.changes -= 1;
-      texts.push(text);
-      return true;
-    },
-  });
-  if (outcome.kind === 'expired') {
-    const { group, resource } = cursor;
-    return JSON.stringify({ group, resource, outcome: 'expired' } satisfies ChangesOfResource);
-  }
-  return outcomeText(cursor, outcome.through, outcome.more, texts);
-}
-
-const textOfChange = ({ type, object, previous }: ObjectChange): string =>
-  JSON.stringify({ type, object, ...defined({ previous }) } satisfies ReadChange);
-
-function outcomeText(
-  { group, resource }: ResourceName,
-  through: number,
-  more: boolean,
-  texts: readonly string[] = [],
-): string {
-  const head: ChangesOfResource = { group, resource, outcome: 'changes', through: String(through), more, changes: [] };
-  return `${JSON.stringify(head).slice(0, -2)}${texts.join(',')}]}`;
 }
