@@ -43,7 +43,6 @@ export async function reportRareBeats(
     about: { kind: 'Node', namespace: '', name, uid } as const,
     once: dayOf(nowMs),
   }));
-  if (events.length === 0) return [];
   return recordEvents(dependencies, events, nowMs).then(
     () => [],
     (fault: unknown) => [fault],
