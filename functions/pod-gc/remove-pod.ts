@@ -44,7 +44,7 @@ export async function removePod(
   at: {
     readonly guard: readonly TransactWrite[];
     /** Written with the last step. */
-    readonly record?: PutWrite;
+    readonly record: PutWrite;
     readonly nowMs: number;
   },
 ): Promise<PodRemovalOutcome> {
@@ -53,7 +53,7 @@ export async function removePod(
   for (const step of removal.steps) {
     const write = writeOf(step, current, ref, at.nowMs);
     if (write === undefined) return { kind: 'held' };
-    const record = at.record === undefined || step !== removal.steps.at(-1) ? [] : [at.record];
+    const record = step === removal.steps.at(-1) ? [at.record] : [];
     const outcome = await objects.commit({ writes: [write], extra: [...at.guard, ...record] });
     switch (outcome.kind) {
       case 'committed':
