@@ -3,6 +3,7 @@ import type { ResourceStorage } from '../api/resource-storage.ts';
 import type { KubePod } from '../kinds/types.ts';
 import { NODES_GROUP } from './authorize.ts';
 import { nodeGraph } from './node-graph.ts';
+import type { UserInfo } from './user-info.ts';
 
 describe('the references of the pods of a node', () => {
   /** Each node has one pod, which refers to the Secret of its name. */
@@ -82,5 +83,80 @@ describe('the references of the pods of a node', () => {
     expect(reads).toEqual([]);
     expect(await mayRead('n1', 'x'.repeat(253), 0)).toBe(false);
     expect(reads).toEqual(['n1@0']);
+  });
+});
+
+describe('an object that a node asks for', () => {
+  const claimOf = (spec: object) => ({ metadata: { name: 'v' }, spec });
+  const pod: KubePod = {
+    metadata: { name: 'p', namespace: 'a' },
+    spec: {
+      nodeName: 'n1',
+      serviceAccountName: 'bot',
+      imagePullSecrets: [{ name: 's' }],
+      volumes: [{ name: 'v', persistentVolumeClaim: { claimName: 'c' } }],
+    } as never,
+  };
+  const volumes: Readonly<Record<string, object>> = {
+    bound: claimOf({ claimRef: { namespace: 'a', name: 'c' } }),
+    other: claimOf({ claimRef: { namespace: 'b', name: 'c' } }),
+    unbound: claimOf({}),
+  };
+  const asked: unknown[] = [];
+  const { refusal } = nodeGraph({
+    storageOf: (descriptor) =>
+      ({
+        list: async () => ({ items: [pod] }),
+        get: async (namespace: string, name: string) => {
+          asked.push([descriptor.resource, namespace, name]);
+          return volumes[name];
+        },
+      }) as Partial<ResourceStorage> as ResourceStorage,
+  });
+  const node = { username: 'system:node:n1', groups: [NODES_GROUP] };
+  const why = "no relationship found between node 'n1' and this object";
+  const ask = (more: object, query?: string, verb = 'get', user: UserInfo = node) => {
+    const target = { group: '', resource: 'secrets', subresource: '', namespace: 'a', name: 's', ...more };
+    return refusal({
+      user,
+      verb,
+      target,
+      query: query === undefined ? undefined : new URLSearchParams(query),
+      nowMs: 0,
+    });
+  };
+
+  it('must be one that a pod of it refers to, in its namespace', async () => {
+    expect(await ask({})).toBeUndefined();
+    for (const other of [{ namespace: 'b' }, { name: 't' }, { resource: 'configmaps' }])
+      expect(await ask(other)).toBe(why);
+    expect(await ask({ resource: 'persistentvolumeclaims', name: 'c' })).toBeUndefined();
+    expect(await ask({ resource: 'serviceaccounts', subresource: 'token', name: 'bot' }, undefined, 'create')).toBe(
+      undefined,
+    );
+  });
+
+  it('is found by the selector of a list, or it is none', async () => {
+    const select = (selector: string) => ask({ name: '' }, `fieldSelector=${encodeURIComponent(selector)}`, 'list');
+    expect(await select('metadata.name=s')).toBeUndefined();
+    for (const selector of ['metadata.name=t', 'metadata.name!=s', 'metadata.name=', '!', ''])
+      expect(await select(selector), selector).toBe(why);
+    expect(await ask({ name: '' }, '', 'list')).toBe(why);
+    expect(await ask({ name: '' }, undefined, 'list')).toBe(why);
+    // The name in the path comes first.
+    expect(await ask({}, 'fieldSelector=metadata.name%3Dt')).toBeUndefined();
+  });
+
+  it('that is a volume is one of a claim of its pods', async () => {
+    asked.length = 0;
+    const volume = (name: string) => ask({ resource: 'persistentvolumes', namespace: '', name });
+    expect(await volume('bound')).toBeUndefined();
+    for (const name of ['other', 'unbound', 'none']) expect(await volume(name), name).toBe(why);
+    expect(asked[0]).toEqual(['persistentvolumes', '', 'bound']);
+  });
+
+  it('of other users, and of other kinds, is of no concern here', async () => {
+    expect(await ask({ name: 't' }, undefined, 'get', { username: 'ada', groups: [] })).toBeUndefined();
+    expect(await ask({ resource: 'services', name: 't' })).toBeUndefined();
   });
 });

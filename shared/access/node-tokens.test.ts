@@ -138,6 +138,8 @@ describe('a forged node token', () => {
     'with a list as header': () => assembled([], claims(), signedBy(ec)),
     'with a payload that is no JSON': () => `${base64url(header())}.${base64url('{')}.${zeros}`,
     'with padding in its parts': () => token().replace('.', '=.'),
+    'with padding at its end': () => `${token()}=`,
+    'with something before it': () => `=${token()}`,
     'with a line break': () => `${token()}\n`.replace('.', '.\n'),
   };
 

@@ -19,6 +19,7 @@ const idsOf = (keys: readonly ProcessKey[]): string[] => keys.map(({ keyId }) =>
 describe('a key of a process', () => {
   const { throughMs } = key('a');
   it.each([
+    ['use', 86_400_000],
     ['use', 43_200_000],
     ['replace', 43_199_999],
     ['replace', 600_000],

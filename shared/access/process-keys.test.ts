@@ -82,3 +82,29 @@ describe('the key of a process', () => {
     expect(await keys.current(START_MS + 2)).toBe(second);
   });
 });
+
+it('keys for the programs of others are of P-256, and are kept as long as their signatures are accepted', async () => {
+  const stored: ProcessKey[] = [];
+  const made = processKeys(async (each) => void stored.push(each), undefined, {
+    algorithm: 'ES256',
+    trailSeconds: 3_600,
+  });
+  const key = await made.current(START_MS);
+  expect(stored).toMatchObject([
+    { keyId: key.keyId, publicKey: { kty: 'EC', crv: 'P-256' }, throughMs: START_MS + 25 * HOUR_MS },
+  ]);
+  expect(key.throughMs).toBe(START_MS + 24 * HOUR_MS);
+  const signature = Buffer.from(key.sign('tëxt'), 'base64url');
+  const publicKey = { key: keyObjectOf(stored[0]!.publicKey), dsaEncoding: 'ieee-p1363' } as const;
+  expect(signature).toHaveLength(64);
+  expect(verify('sha256', Buffer.from('tëxt'), publicKey, signature)).toBe(true);
+});
+
+it('a key that is about to end is not used, although the next one cannot be stored', async () => {
+  await keys.current(START_MS);
+  broken = true;
+  const lastMs = START_MS + 24 * HOUR_MS - 600_000;
+  expect((await keys.current(lastMs)).keyId).toBe(kept[0]!.keyId);
+  await expect(keys.current(lastMs + 1)).rejects.toThrow('the table does not exist');
+  expect(warned).toHaveLength(1);
+});

@@ -27,6 +27,10 @@ describe('admitRequest', () => {
     const first = admitRequest(undefined, 0, slow);
     expect(first).toEqual({ kind: 'admitted', fullAtMs: 5_000 });
     expect(admitRequest(5_000, 100, slow)).toEqual({ kind: 'refused', retryAfterSeconds: 5 });
+    expect(admitRequest(5_000, 4_000, slow)).toEqual({ kind: 'refused', retryAfterSeconds: 1 });
+    expect(admitRequest(5_000, 4_999, slow)).toEqual({ kind: 'refused', retryAfterSeconds: 1 });
+    expect(admitRequest(5_000, 5_000, slow)).toEqual({ kind: 'admitted', fullAtMs: 10_000 });
+    expect(admitRequest(1, 5_000, slow)).toEqual({ kind: 'admitted', fullAtMs: 10_000 });
   });
 
   it('admits in any window at most burst + rate × window', () => {

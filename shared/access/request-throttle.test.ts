@@ -8,6 +8,7 @@ import {
   HEARTBEAT_LIMITS,
   type RefusedRequest,
   requestThrottle,
+  type Visit,
 } from './request-throttle.ts';
 import type { UserInfo } from './user-info.ts';
 
@@ -162,5 +163,116 @@ describe('the share of an identity', () => {
       void visit.end(3_600_000);
     }
     expect(() => throttle.begin(0, false).admit(node('n1'))).toThrow('1 requests per second after a burst of 20');
+  });
+});
+
+describe('the account of an identity', () => {
+  const limit = { rate: { ratePerSecond: 1, burst: 2 }, time: { share: 0.1, burstMs: 100, waitMsMax: 25 } };
+  const generous = { rate: { ratePerSecond: 1_000, burst: 1_000 }, time: { share: 1, burstMs: 60_000, waitMsMax: 0 } };
+  const limits = { node: limit, probe: generous, person: generous };
+  const refusalOf = (visit: Visit, user: UserInfo) => {
+    try {
+      visit.admit(user);
+      return undefined;
+    } catch (error) {
+      return isStatusError(error) ? error.status : error;
+    }
+  };
+
+  it('is that of its name, with the limits of its kind', () => {
+    const throttle = requestThrottle(limits);
+    const admits = (user: UserInfo) => refusalOf(throttle.begin(0), user) === undefined;
+    const asNode = (username: string) => ({ username, groups: ['x', NODES_GROUP] });
+    expect([1, 2, 3].map(() => admits(asNode('a')))).toEqual([true, true, false]);
+    expect([1, 2, 3].map(() => admits(asNode('b')))).toEqual([true, true, false]);
+    for (const groups of [[PROBE_GROUP], [], ['x']])
+      expect([1, 2, 3].map(() => admits({ username: `of ${groups}`, groups }))).toEqual([true, true, true]);
+    expect([1, 2, 3].map(() => admits({ ...asNode('c'), groups: [NODES_GROUP, 'system:masters'] }))).toEqual([
+      true,
+      true,
+      true,
+    ]);
+  });
+
+  it('says what the limit of the rate is, and when the next request is admitted', () => {
+    const throttle = requestThrottle(limits);
+    const at = (nowMs: number) => refusalOf(throttle.begin(nowMs), node('n1'));
+    expect([at(0), at(0)]).toEqual([undefined, undefined]);
+    expect(at(1)).toMatchObject({
+      code: 429,
+      message:
+        '"system:node:n1" sends too many requests: limit is 1 requests per second after a burst of 2, please try again later',
+      details: { retryAfterSeconds: 1 },
+    });
+    // A refused request pays nothing.
+    expect([at(999) === undefined, at(1_000) === undefined, at(1_000) === undefined]).toEqual([false, true, false]);
+  });
+
+  it('pays for the time of a request when it ends, divided among the nodes of a batch', () => {
+    const used = (nodes: number | undefined, busyMs: number, waitMs = 0) => {
+      let busy = 0;
+      const throttle = requestThrottle(limits, { busyMs: () => busy });
+      const visit = throttle.begin(0);
+      visit.admit(node('n1'));
+      if (nodes !== undefined) visit.carries(nodes);
+      busy += busyMs;
+      void visit.end(busyMs + waitMs);
+      return refusalOf(throttle.begin(busyMs + waitMs), node('n1')) === undefined;
+    };
+    expect([used(undefined, 100), used(undefined, 101)]).toEqual([true, false]);
+    expect([used(0, 100), used(0, 101)]).toEqual([true, false]);
+    expect([used(2, 200), used(2, 201)]).toEqual([true, false]);
+    // Of the wait, 25 ms per node at most.
+    expect([used(undefined, 76, 24), used(undefined, 76, 25), used(undefined, 75, 1_000)]).toEqual([true, false, true]);
+    expect([used(2, 150, 50), used(2, 152, 50)]).toEqual([true, false]);
+  });
+
+  it('pays nothing for a request that was not admitted, or is exempt', () => {
+    let busyMs = 0;
+    const throttle = requestThrottle(limits, { busyMs: () => busyMs });
+    const visit = throttle.begin(0);
+    busyMs += 5_000;
+    expect(visit.end(5_000)).toBeUndefined();
+    expect(refusalOf(throttle.begin(5_000), node('n1'))).toBeUndefined();
+  });
+
+  it('reports a refusal at its time, and the end of the request waits for the report', async () => {
+    const reports: unknown[][] = [];
+    const report = Promise.resolve();
+    const onRefused = (...refused: unknown[]) => {
+      reports.push(refused);
+      return report;
+    };
+    const throttle = requestThrottle(limits, { onRefused });
+    for (let request = 0; request < 2; request += 1) throttle.begin(7).admit(node('n1'));
+    const visit = throttle.begin(7);
+    expect(refusalOf(visit, node('n1'))).toMatchObject({ code: 429 });
+    expect(visit.end(9)).toBe(report);
+    expect(reports).toEqual([[{ kind: 'node', username: 'system:node:n1', over: 'rate' }, 7]]);
+    const admitted = throttle.begin(60_000);
+    admitted.admit(node('n1'));
+    expect(admitted.end(60_000)).toBeUndefined();
+  });
+
+  it.each([
+    [5_000, true],
+    [5_001, false],
+  ])('that is %i ms ahead of the clock stays so: %s', (backMs, isAhead) => {
+    const throttle = requestThrottle(limits);
+    const at = (nowMs: number) => refusalOf(throttle.begin(nowMs), node('n1')) === undefined;
+    expect([at(100_000), at(100_000)]).toEqual([true, true]);
+    // The clock was set back: the bucket is as full as before. In requests that overlap it is not older than before.
+    expect(at(100_000 - backMs)).toBe(false);
+    expect(at(100_000 - backMs + 1_000)).toBe(!isAhead);
+  });
+
+  it('is the least recent one when it is dropped, not the first', () => {
+    const throttle = requestThrottle(limits);
+    const admits = (name: string) => refusalOf(throttle.begin(0), node(name)) === undefined;
+    for (const name of ['first', 'first', 'second', 'second']) admits(name);
+    for (let other = 0; other < 19_998; other += 1) admits(`other-${other}`);
+    admits('first');
+    admits('another');
+    expect([admits('first'), admits('second')]).toEqual([false, true]);
   });
 });

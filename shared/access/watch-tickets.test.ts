@@ -70,6 +70,8 @@ describe('a watch ticket', () => {
       '..',
       `${ticket}.x`,
       `${ticket}=`,
+      `x${ticket}`,
+      `${keyId}.${payload.slice(0, 4)}=${payload.slice(4)}.${signature}`,
       `${keyId}.${payload}.${'A'.repeat(86)}`,
       `${another.split('.')[0]}.${payload}.${signature}`,
       `__proto__${'_'.repeat(34)}.${payload}.${signature}`,
@@ -91,6 +93,18 @@ describe('a watch ticket', () => {
       reason: 'ticket has an unknown or expired key',
     });
   });
+});
+
+it('a ticket of the largest user that still fits is valid, a longer one is malformed', async () => {
+  const ofLength = async (length: number) => {
+    const bare = await tickets.issue({ user: { username: '', groups: [] }, target }, NOW_MS);
+    const username = 'x'.repeat(Math.floor(((length - bare.length) * 3) / 4));
+    return tickets.issue({ user: { username, groups: [] }, target }, NOW_MS);
+  };
+  const [longest, longer] = [await ofLength(6_000), await ofLength(6_004)];
+  expect([longest.length > 5_995, longest.length <= 6_000, longer.length > 6_000]).toEqual([true, true, true]);
+  expect(await kindOf(longest)).toBe('valid');
+  expect(await verifier.verify(longer, target, NOW_MS)).toEqual({ kind: 'refused', reason: 'malformed ticket' });
 });
 
 describe('the keys of tickets', () => {

@@ -52,15 +52,50 @@ export function documentSigner(modulusLength = 2_048): DocumentSigner {
   };
 }
 
+/** What a document may have in place of what EC2 sends. DER. */
+export interface OtherParts {
+  readonly infoType?: Buffer;
+  readonly contentType?: Buffer;
+  readonly digestAlgorithm?: Buffer;
+  readonly signatureAlgorithm?: Buffer;
+  /** The signed attributes; without this the content type and the digest. None: the content itself is signed. */
+  readonly attributes?: (type: Buffer, digest: Buffer) => readonly Buffer[];
+  readonly signers?: (signer: Buffer) => readonly Buffer[];
+}
+
+/** Parts of documents that are not accepted, and one that is as good as that of EC2. */
+export const OTHER = {
+  ENCRYPTED_DATA: oid('2a864886f70d010706'),
+  SHA_384: sequence(oid('608648016503040202'), NULL),
+  SHA_256_WITH_RSA,
+  ECDSA: sequence(oid('2a8648ce3d040302')),
+  /** The attribute of the digest with these values. */
+  digestAs: (...values: readonly Buffer[]): Buffer => sequence(oid('2a864886f70d010904'), set(...values)),
+  digestOf: (content: string): Buffer => OTHER.digestAs(octets(createHash('sha256').update(content).digest())),
+  shortDigest: (): Buffer => octets(Buffer.from('short')),
+  NULL,
+};
+
 /** PKCS #7 of a content. `told` stands in it instead of what is signed. */
-export function pkcs7Of(content: string, { privateKey }: DocumentSigner, told = content): Buffer {
-  const digest = createHash('sha256').update(content).digest();
-  const attributes = [
-    sequence(oid('2a864886f70d010903'), set(DATA)),
-    sequence(oid('2a864886f70d010904'), set(octets(digest))),
-  ];
-  const signature = sign('sha256', set(...attributes), privateKey);
-  const signer = sequence(integer(1), ISSUER_AND_SERIAL, SHA_256, der(0xa0, ...attributes), RSA, octets(signature));
-  const wrapped = sequence(DATA, der(0xa0, octets(Buffer.from(told))));
-  return sequence(SIGNED_DATA, der(0xa0, sequence(integer(1), set(SHA_256), wrapped, set(signer))));
+export function pkcs7Of(
+  content: string,
+  { privateKey }: DocumentSigner,
+  told = content,
+  {
+    infoType = SIGNED_DATA,
+    contentType = DATA,
+    digestAlgorithm = SHA_256,
+    signatureAlgorithm = RSA,
+    attributes: attributesOf = (type, digest) => [type, digest],
+    signers = (signer) => [signer],
+  }: OtherParts = {},
+): Buffer {
+  const attributes = attributesOf(sequence(oid('2a864886f70d010903'), set(DATA)), OTHER.digestOf(content));
+  const signed = attributes.length === 0 ? Buffer.from(content) : set(...attributes);
+  const signature = octets(sign('sha256', signed, privateKey));
+  const tagged = attributes.length === 0 ? [] : [der(0xa0, ...attributes)];
+  const signer = sequence(integer(1), ISSUER_AND_SERIAL, digestAlgorithm, ...tagged, signatureAlgorithm, signature);
+  const wrapped = sequence(contentType, der(0xa0, octets(Buffer.from(told))));
+  const data = sequence(integer(1), set(SHA_256), wrapped, set(...signers(signer)));
+  return sequence(infoType, der(0xa0, data));
 }

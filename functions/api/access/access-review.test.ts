@@ -109,6 +109,84 @@ describe('a SubjectAccessReview', () => {
   });
 });
 
+describe('the answer to a review', () => {
+  const spec = { user: 'ada', resourceAttributes: { verb: 'get', resource: 'nodes' } };
+
+  it('repeats the review, and stores nothing', async () => {
+    const answer = await ask(apiInMemory(), ACCESS, spec);
+    expect(answer.body).toEqual({
+      kind: 'SubjectAccessReview',
+      apiVersion: 'authorization.k8s.io/v1',
+      metadata: { creationTimestamp: null },
+      spec,
+      status: { allowed: false },
+    });
+  });
+
+  it('names the audiences that a token has, and why none fits', async () => {
+    const api = apiInMemory();
+    const issuer = 'https://kubernetes.default.svc.cluster.local';
+    const of = async (audiences?: string[]) =>
+      (await ask(api, TOKENS, { token: 'token', ...(audiences && { audiences }) })).body.status;
+    expect(await of()).toMatchObject({ authenticated: true, audiences: [issuer], user: { username: 'tester' } });
+    expect(await of([issuer, 'vault'])).toMatchObject({ authenticated: true, audiences: [issuer] });
+    expect(await of(['vault', 'x'])).toEqual({
+      user: {},
+      error: `[invalid bearer token, token audiences ["${issuer}"] is invalid for the target audiences ["vault" "x"]]`,
+    });
+  });
+
+  it('is about the user, the groups, the uid and the extra values of the review', async () => {
+    const rbac = '/apis/rbac.authorization.k8s.io/v1';
+    const api = apiInMemory();
+    const rules = [{ verbs: ['get'], apiGroups: [''], resources: ['nodes'] }];
+    await api.send('POST', `${rbac}/clusterroles`, { body: { metadata: { name: 'r' }, rules } });
+    const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'r' };
+    const subjects = [{ kind: 'Group', apiGroup: 'rbac.authorization.k8s.io', name: 'dev' }];
+    await api.send('POST', `${rbac}/clusterrolebindings`, { body: { metadata: { name: 'b' }, roleRef, subjects } });
+    const allowed = async (more: object) => (await ask(api, ACCESS, { ...spec, ...more })).body.status.allowed;
+    expect(await allowed({ groups: ['dev'] })).toBe(true);
+    expect(await allowed({ user: undefined, groups: ['dev'] })).toBe(true);
+    expect(await allowed({ groups: ['other'] })).toBe(false);
+    const lease = { verb: 'update', group: 'coordination.k8s.io', resource: 'leases', namespace: 'kube-node-lease' };
+    const node = { user: 'system:node:n1', groups: ['system:nodes'] };
+    const beats = { extra: { 'nodekeeper.dev/beat-only': ['true'] } };
+    const renew = { ...node, resourceAttributes: { ...lease, name: 'n1' } };
+    const get = { ...node, resourceAttributes: { verb: 'get', resource: 'services', namespace: 'a', name: 's' } };
+    expect([await allowed(renew), await allowed({ ...renew, ...beats })]).toEqual([true, true]);
+    expect([await allowed(get), await allowed({ ...get, ...beats })]).toEqual([true, false]);
+  });
+
+  it('about a path is that of the path', async () => {
+    const of = async (groups: string[]) => {
+      const nonResourceAttributes = { verb: 'get', path: '/metrics' };
+      return (await ask(apiInMemory(), ACCESS, { user: 'ada', groups, nonResourceAttributes })).body.status.allowed;
+    };
+    expect([await of(['nodekeeper:viewers']), await of(['dev'])]).toEqual([true, false]);
+  });
+
+  it.each([
+    [ACCESS, { user: 'ada' }, ['spec.resourceAttributes']],
+    [ACCESS, {}, ['spec.user', 'spec.resourceAttributes']],
+    [ACCESS, { ...spec, nonResourceAttributes: { verb: 'get', path: '/' } }, ['spec.nonResourceAttributes']],
+    [LOCAL, { user: 'ada', nonResourceAttributes: { verb: 'get', path: '/' } }, ['spec.nonResourceAttributes']],
+    [LOCAL, spec, ['spec.resourceAttributes.namespace']],
+    [LOCAL, { user: 'ada' }, ['spec.resourceAttributes.namespace', 'spec.resourceAttributes']],
+  ])('%s with %j names what is wrong: %j', async (path, wrong, fields) => {
+    const { code, body } = await ask(apiInMemory(), path, wrong);
+    const causes: { field: string }[] = body.details.causes;
+    expect([code, causes.map(({ field }) => field)]).toEqual([422, fields]);
+  });
+
+  it('has warnings of fields that are not known, or there is none', async () => {
+    const body = { spec: { ...spec, colour: 'red' } };
+    const api = apiInMemory();
+    expect((await api.send('POST', `${ACCESS}?fieldValidation=Strict`, { body })).code).toBe(400);
+    const { code, headers } = await api.send('POST', `${ACCESS}?fieldValidation=Warn`, { body });
+    expect([code, headers['warning']]).toEqual([201, expect.stringContaining('spec.colour')]);
+  });
+});
+
 it.each([
   ['a SubjectAccessReview with a name', `${ACCESS}/x`],
   ['a SubjectAccessReview in a namespace', ACCESS.replace('/v1/', '/v1/namespaces/default/')],

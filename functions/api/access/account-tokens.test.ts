@@ -1,9 +1,12 @@
 import { createHmac, createPublicKey, generateKeyPairSync, sign, verify } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { ACCOUNT_ISSUER } from '../../../shared/access/account-token.ts';
+import { ACCOUNT_ISSUER, type AccountTokenContent } from '../../../shared/access/account-token.ts';
+import type { ProcessKey } from '../../../shared/access/process-key.ts';
 import { keepAccountKey } from '../../../shared/access/process-key-store.ts';
 import { readPublicKey } from '../../../shared/access/public-keys.ts';
+import type { KubeObject } from '../../../shared/kinds/types.ts';
 import { type ApiAnswer, type ApiInMemory, apiInMemory, MERGE } from '../../../test/support/api-in-memory.ts';
+import { accountTokenIssuer, accountTokens } from './account-tokens.ts';
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
 const ACCOUNTS = '/api/v1/namespaces/a/serviceaccounts';
@@ -418,5 +421,134 @@ describe('the issuer', () => {
     expect(partsOf(second)[0].kid).not.toBe(partsOf(first)[0].kid);
     api.advance(3_600_000);
     expect([await code(api, first), await code(api, second)]).toEqual([401, 200]);
+  });
+});
+
+describe('the scheme', () => {
+  const NOW_MS = Date.UTC(2026, 0, 1);
+  const content = (more: Partial<AccountTokenContent> = {}): AccountTokenContent => ({
+    ...{ namespace: 'a', account: { name: 'bot', uid: 'u' }, audiences: [ACCOUNT_ISSUER], tokenId: 't' },
+    ...{ issuedAt: NOW_MS / 1_000, expiresAt: NOW_MS / 1_000 + 86_400 },
+    ...more,
+  });
+
+  function world() {
+    const stored = new Map<string, ProcessKey>();
+    const issuer = accountTokenIssuer(async (key) => void stored.set(key.keyId, key));
+    const reads: string[] = [];
+    const objects = new Map<string, KubeObject>([['serviceaccounts a/bot', { metadata: { uid: 'u' } }]]);
+    const scheme = accountTokens({
+      keys: {
+        async find(keyId) {
+          reads.push('key');
+          return stored.get(keyId);
+        },
+      },
+      async find({ resource, namespace, name }) {
+        reads.push(`${resource} ${namespace}/${name}`);
+        return objects.get(`${resource} ${namespace}/${name}`);
+      },
+    });
+    const outcomeAt = async (token: string, offsetMs = 0, audiences?: string[]) => {
+      const answer = await scheme.authenticate(token, NOW_MS + offsetMs, audiences);
+      return answer.kind === 'refused' ? answer.reason.replace('service account token: ', '') : answer.kind;
+    };
+    return {
+      stored,
+      issuer,
+      reads,
+      objects,
+      scheme,
+      outcomeAt,
+      make: (more = {}) => issuer.issue(content(more), NOW_MS),
+    };
+  }
+  const DELETED = 'its account, or what it is bound to, was deleted';
+
+  it('reads the key of a token once per hour, and its objects every ten seconds', async () => {
+    const { make, outcomeAt, reads } = world();
+    const token = await make();
+    for (const atMs of [0, 9_999]) expect(await outcomeAt(token, atMs)).toBe('authenticated');
+    expect(reads.splice(0)).toEqual(['key', 'serviceaccounts a/bot']);
+    await outcomeAt(token, 10_000);
+    expect(reads.splice(0)).toEqual(['serviceaccounts a/bot']);
+    await outcomeAt(token, 3_599_999);
+    expect(reads.splice(0)).toEqual(['serviceaccounts a/bot']);
+    await outcomeAt(token, 3_609_999);
+    expect(reads.splice(0)).toEqual(['key', 'serviceaccounts a/bot']);
+    // The clock was set back.
+    await outcomeAt(token, 9_999);
+    expect(reads.splice(0)).toEqual(['key', 'serviceaccounts a/bot']);
+  });
+
+  it('remembers for ten seconds that an object is missing, and for five that a key is', async () => {
+    const { make, outcomeAt, reads, objects, stored } = world();
+    const token = await make();
+    const [account] = objects.values();
+    objects.clear();
+    expect([await outcomeAt(token), await outcomeAt(token, 9_999)]).toEqual([DELETED, DELETED]);
+    objects.set('serviceaccounts a/bot', account!);
+    expect(await outcomeAt(token, 10_000)).toBe('authenticated');
+    reads.length = 0;
+    const [key] = stored.values();
+    const other = world();
+    expect([await other.outcomeAt(token), await other.outcomeAt(token, 4_999)]).toEqual(['no such key', 'no such key']);
+    expect(other.reads).toEqual(['key']);
+    other.stored.set(key!.keyId, key!);
+    expect(await other.outcomeAt(token, 5_000)).toBe('authenticated');
+  });
+
+  it('needs all objects of a token', async () => {
+    const { make, outcomeAt, objects } = world();
+    const token = await make({ pod: { name: 'p', uid: 'v' } });
+    expect(await outcomeAt(token)).toBe(DELETED);
+    objects.set('pods a/p', { metadata: { uid: 'v' } });
+    expect(await outcomeAt(token, 10_000)).toBe('authenticated');
+    objects.set('pods a/p', { metadata: { uid: 'w' } });
+    expect(await outcomeAt(token, 20_000)).toBe(DELETED);
+  });
+
+  it('knows the audience of the API, unless others are asked for', async () => {
+    const { make, scheme, outcomeAt } = world();
+    const token = await make({ audiences: ['vault', 'bank'] });
+    expect(await outcomeAt(token)).toBe('for another audience');
+    expect(await scheme.authenticate(token, NOW_MS, ['x', 'bank', 'vault'])).toMatchObject({
+      kind: 'authenticated',
+      audiences: ['bank', 'vault'],
+      user: { username: 'system:serviceaccount:a:bot' },
+    });
+    expect(await outcomeAt(token, 0, ['x'])).toBe('for another audience');
+  });
+
+  it('refuses a token that was valid before and has expired, or its key', async () => {
+    const { make, outcomeAt, stored } = world();
+    const token = await make({ expiresAt: NOW_MS / 1_000 + 600 });
+    expect([await outcomeAt(token), await outcomeAt(token, 599_999)]).toEqual(['authenticated', 'authenticated']);
+    expect(await outcomeAt(token, 600_000)).toBe('expired');
+    const second = await make();
+    const [key] = stored.values();
+    stored.set(key!.keyId, { ...key!, throughMs: NOW_MS + 4_000_000 });
+    expect(await outcomeAt(second, 4_000_000)).toBe('authenticated');
+    expect(await outcomeAt(second, 4_000_001)).toBe('no such key');
+  });
+
+  it('reads only what has the form of a token', async () => {
+    const { make, outcomeAt, scheme, reads } = world();
+    const token = await make();
+    const [header = '', payload = '', signature = ''] = token.split('.');
+    for (const text of [
+      ...[`=${token}`, `${token}=`, `${token}.x`, `${header}.${payload}`, `${header}.${payload}.${signature}A`],
+      ...[`${header}.${payload}.${signature.slice(1)}`, `${encoded([])}.${payload}.${signature}`],
+      ...[`${header}.${encoded([])}.${signature}`, `${header}=.${payload}.${signature}`, ''],
+    ])
+      expect(await outcomeAt(text), text).toBe('malformed');
+    expect(await outcomeAt(`${token}${'A'.repeat(6_001 - token.length)}`)).toBe('too long');
+    expect(await outcomeAt(`${token}${'A'.repeat(6_000 - token.length)}`)).toBe('malformed');
+    expect(await outcomeAt(`${header}.${payload}.${'A'.repeat(86)}`)).toBe('wrong signature');
+    expect(reads).toEqual(['key']);
+    expect(scheme.recognises(token)).toBe(true);
+    const plain = encoded({ sub: 'x' });
+    for (const text of [`x${token}`, `${token}.x`, `${header}.${payload}`, `${header}.${plain}.${signature}`, ''])
+      expect(scheme.recognises(text), text).toBe(false);
   });
 });

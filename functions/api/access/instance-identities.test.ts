@@ -1,4 +1,4 @@
-import { X509Certificate } from 'node:crypto';
+import { generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { documentSigner, pkcs7Of } from '../../../test/support/pkcs7.ts';
@@ -110,9 +110,26 @@ describe('an instance identity document', () => {
     expect(await outcomeOf(tokenOf(pkcs7Of('[]', signer)))).toBe('instance identity: no JSON document');
     expect(await outcomeOf(`ec2.${'A'.repeat(9_000)}`)).toBe('instance identity: malformed');
     expect(await outcomeOf('ec2.')).toBe('instance identity: malformed');
+    const good = tokenOf(pkcs7Of(text, signer));
+    for (const malformed of [`${good}=`, good.replace('ec2.', 'ec2.='), good.replace('ec2.', 'ec2.+')])
+      expect(await outcomeOf(malformed)).toBe('instance identity: malformed');
+    const filled = (length: number) => good.padEnd(length, 'A');
+    expect(await outcomeOf(filled(8_192))).toBe('instance identity: malformed PKCS #7');
+    expect(await outcomeOf(filled(8_193))).toBe('instance identity: malformed');
+    expect([scheme.recognises(good), scheme.recognises(`x${good}`)]).toEqual([true, false]);
+  });
+
+  it('is accepted from a minute before its launch', async () => {
+    const launch = { pendingTime: '2026-01-01T00:11:00Z' };
+    expect(await outcomeWith(launch)).toBe('system:instance:i-0123456789abcdef0');
+    expect(await outcomeWith({ pendingTime: 7 })).toBe('instance identity: says no launch time');
+    expect(await outcomeWith({ instanceId: 7 })).toBe('instance identity: names no instance');
   });
 
   it('requires an RSA key of at least 2048 bits', () => {
+    const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const ec = publicKey.export({ type: 'spki', format: 'der' }).toString('base64');
+    expect(() => instanceIdentities({ ...SCOPE, publicKey: ec })).toThrow('2048 bits');
     expect(() => instanceIdentities({ ...SCOPE, publicKey: documentSigner(1_024).publicKey })).toThrow('2048 bits');
     expect(() => instanceIdentities({ ...SCOPE, publicKey: 'none' })).toThrow();
   });

@@ -149,3 +149,56 @@ it('answers without a reason where there is none', async () => {
     allowed: false,
   });
 });
+
+it.each([
+  ['GET', RULES, 405],
+  ['DELETE', ACCESS, 405],
+  ['POST', `${ACCESS}/x`, 405],
+])('%s %s is answered with %i', async (method, path, code) => {
+  const body = { spec: { resourceAttributes: { verb: 'get', resource: 'nodes' } } };
+  expect((await apiInMemory().send(method, path, method === 'POST' ? { body } : {})).code).toBe(code);
+});
+
+it('repeats the question, and is answered for clients that read JSON', async () => {
+  const spec = { resourceAttributes: { verb: 'get', resource: 'nodes' } };
+  const api = apiInMemory();
+  expect((await api.send('POST', ACCESS, { body: { spec } })).body).toEqual({
+    kind: 'SelfSubjectAccessReview',
+    apiVersion: 'authorization.k8s.io/v1',
+    metadata: { creationTimestamp: null },
+    spec,
+    status: { allowed: true, reason: 'admin' },
+  });
+  expect((await api.send('POST', ACCESS, { body: { spec }, headers: { accept: 'text/html' } })).code).toBe(406);
+  const rules = await api.send('POST', RULES, { body: { spec: { namespace: 'default' } } });
+  expect(rules.body).toMatchObject({ kind: 'SelfSubjectRulesReview', spec: { namespace: 'default' } });
+  expect(rules.body.status).not.toHaveProperty('evaluationError');
+});
+
+it('says why the list of rules may be incomplete', async () => {
+  const api = apiInMemory({ users: USERS });
+  const rbac = 'rbac.authorization.k8s.io';
+  const body = {
+    metadata: { name: 'b' },
+    roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'none' },
+    subjects: [{ kind: 'User', apiGroup: rbac, name: 'stranger' }],
+  };
+  await api.send('POST', `/apis/${rbac}/v1/clusterrolebindings`, { body });
+  const headers = { authorization: 'Bearer stranger' };
+  const answer = await api.send('POST', RULES, { body: { spec: { namespace: 'default' } }, headers });
+  expect(answer.body.status).toMatchObject({
+    incomplete: false,
+    evaluationError: 'clusterrole.rbac.authorization.k8s.io "none" not found',
+  });
+});
+
+it.each([
+  [{ verb: 'get', resource: 'nodes' }, true],
+  [{ verb: 'use', resource: 'nodes' }, true],
+  [{ verb: 'get', resource: 'unheard' }, true],
+  [{ verb: 'create', resource: 'componentstatuses' }, false],
+  [{ verb: 'update', group: 'nodekeeper.dev', resource: 'nodeidentities', subresource: 'x' }, true],
+  [{ verb: 'update', group: 'nodekeeper.dev', resource: 'nodeidentities' }, false],
+])('an administrator may do %j: %s', async (resourceAttributes, allowed) => {
+  expect(await answerOf('ada', { resourceAttributes })).toMatchObject({ allowed });
+});

@@ -3,15 +3,15 @@
  * namespaces deletes its objects, then removes the finalizer in its spec (decision 0032).
  */
 
-import { hasSpecFinalizers, namespaces } from '../../../shared/kinds/namespaces/serve.ts';
+import { hasSpecFinalizers, namespaces, SYSTEM_NAMESPACES } from '../../../shared/kinds/namespaces/serve.ts';
 import type { ResourceTarget } from '../../../shared/kubernetes/request/request.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { type DeletedObject, type DeleteOptions, deleteObject } from '../verbs/delete-object.ts';
 import type { WriteOptions } from '../verbs/write-options.ts';
 
-/** These may not be deleted. Each would be created again at the next read. */
-const UNDELETABLE = new Set(['default', 'kube-node-lease', 'kube-public', 'kube-system']);
+/** They may not be deleted. Each would be created again at the next read. */
+const UNDELETABLE: ReadonlySet<string> = new Set(SYSTEM_NAMESPACES);
 
 export async function deleteNamespace(
   dependencies: ApiDependencies,

@@ -1,0 +1,127 @@
+import { describe, expect, it } from 'vitest';
+import { APPLY, apiInMemory, MERGE } from '../../../test/support/api-in-memory.ts';
+
+const RBAC_GROUP = 'rbac.authorization.k8s.io';
+const RBAC = `/apis/${RBAC_GROUP}/v1`;
+const LEASES = '/apis/coordination.k8s.io/v1/namespaces/default/leases';
+const USERS = {
+  uma: { name: 'uma', groups: [] },
+  n1: { name: 'system:node:n1', groups: ['system:nodes'] },
+  probe: { name: 'system:nodekeeper:probe', groups: ['nodekeeper:probes'] },
+};
+const as = (who: keyof typeof USERS) => ({ headers: { authorization: `Bearer ${who}` } });
+
+describe('a write that creates', () => {
+  async function cluster(verbs: readonly string[]) {
+    const api = apiInMemory({ users: USERS });
+    const rules = [{ verbs, apiGroups: ['coordination.k8s.io'], resources: ['leases'] }];
+    await api.send('POST', `${RBAC}/clusterroles`, { body: { metadata: { name: 'r' }, rules } });
+    const roleRef = { apiGroup: RBAC_GROUP, kind: 'ClusterRole', name: 'r' };
+    const subjects = [{ kind: 'User', apiGroup: RBAC_GROUP, name: 'uma' }];
+    await api.send('POST', `${RBAC}/clusterrolebindings`, { body: { metadata: { name: 'b' }, roleRef, subjects } });
+    const body = {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { name: 'l' },
+      spec: { leaseDurationSeconds: 40 },
+    };
+    return {
+      post: () => api.send('POST', LEASES, { body, ...as('uma') }),
+      put: () => api.send('PUT', `${LEASES}/l`, { body, ...as('uma') }),
+      apply: () => api.send('PATCH', `${LEASES}/l?fieldManager=m`, { body, contentType: APPLY, ...as('uma') }),
+    };
+  }
+
+  it('needs the verb create, too, and an update of what exists does not', async () => {
+    const updating = await cluster(['update', 'patch']);
+    const refused = {
+      code: 403,
+      body: {
+        message:
+          'leases.coordination.k8s.io "l" is forbidden: User "uma" cannot create resource "leases" in API group "coordination.k8s.io" in the namespace "default"',
+      },
+    };
+    expect(await updating.put()).toMatchObject(refused);
+    expect(await updating.apply()).toMatchObject(refused);
+    const creating = await cluster(['create', 'update', 'patch']);
+    expect([(await creating.put()).code, (await creating.apply()).code]).toEqual([201, 200]);
+    const applying = await cluster(['create', 'patch']);
+    expect([(await applying.apply()).code, (await applying.apply()).code]).toEqual([201, 200]);
+    const posting = await cluster(['create']);
+    expect((await posting.post()).code).toBe(201);
+  });
+});
+
+describe('a kind that nothing acts on', () => {
+  const INGRESSES = '/apis/networking.k8s.io/v1/namespaces/default/ingresses';
+  const body = { metadata: { name: 'i' }, spec: { defaultBackend: { service: { name: 's', port: { number: 80 } } } } };
+
+  it('is refused where the policy says so, and stored ones may be changed and deleted', async () => {
+    const stored = apiInMemory();
+    expect((await stored.send('POST', INGRESSES, { body })).code).toBe(201);
+    const strict = apiInMemory({ items: stored.items, policy: { unenforcedKinds: 'refuse' } });
+    const refused = await strict.send('POST', INGRESSES, { body: { ...body, metadata: { name: 'j' } } });
+    expect(refused).toMatchObject({
+      code: 403,
+      body: {
+        message: expect.stringMatching(
+          /^ingresses\.networking\.k8s\.io "j" is forbidden: the policy has unenforcedKinds: refuse, and nothing acts on it: ./,
+        ),
+      },
+    });
+    const patch = { body: { metadata: { labels: { a: 'b' } } }, contentType: MERGE };
+    expect((await strict.send('PATCH', `${INGRESSES}/i`, patch)).code).toBe(200);
+    expect((await strict.send('DELETE', `${INGRESSES}/i`)).code).toBe(200);
+    const config = { metadata: { name: 'c' } };
+    expect((await strict.send('POST', '/api/v1/namespaces/default/configmaps', { body: config })).code).toBe(201);
+  });
+});
+
+describe('a machine and the probe', () => {
+  const NODE_LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
+  const lease = (name: string) => ({ metadata: { name }, spec: { leaseDurationSeconds: 40 } });
+
+  it('create no Lease of another name, and no other object', async () => {
+    const api = apiInMemory({ users: USERS });
+    const create = async (who: 'n1' | 'probe', name: string) => {
+      const { code, body } = await api.send('POST', NODE_LEASES, { body: lease(name), ...as(who) });
+      return code === 201 ? code : body.message;
+    };
+    const forbidden = (name: string, why: string) => `leases.coordination.k8s.io "${name}" is forbidden: ${why}`;
+    expect(await create('probe', 'n1')).toBe(forbidden('n1', 'the probe may create only the Lease nodekeeper-probe'));
+    expect(await create('probe', 'nodekeeper-probe')).toBe(201);
+    expect(await create('n1', 'n2')).toBe(
+      forbidden('n2', 'can only access node lease with the same name as the requesting node'),
+    );
+    expect(await create('n1', 'n1')).toBe(201);
+  });
+
+  it('may read an object only if it may be related to them', async () => {
+    const api = apiInMemory({ users: USERS });
+    const spec = (nodeName: string) => ({ nodeName, containers: [{ name: 'c', image: 'i' }] });
+    const pods = '/api/v1/namespaces/default/pods';
+    for (const [name, nodeName] of [
+      ['own', 'n1'],
+      ['other', 'n2'],
+    ] as const)
+      await api.send('POST', pods, { body: { metadata: { name }, spec: spec(nodeName) } });
+    expect((await api.send('GET', `${pods}/own`, as('n1'))).code).toBe(200);
+    expect(await api.send('GET', `${pods}/other`, as('n1'))).toMatchObject({
+      code: 403,
+      body: {
+        message: expect.stringContaining(
+          `User "system:node:n1" cannot get resource "pods" in API group "" in the namespace "default": no relationship found between node 'n1' and this object`,
+        ),
+      },
+    });
+    const attachments = '/apis/storage.k8s.io/v1/volumeattachments';
+    for (const nodeName of ['n1', 'n2']) {
+      const source = { persistentVolumeName: 'v' };
+      const body = { metadata: { name: `of-${nodeName}` }, spec: { attacher: 'a', nodeName, source } };
+      expect((await api.send('POST', attachments, { body })).code).toBe(201);
+    }
+    expect((await api.send('GET', `${attachments}/of-n1`, as('n1'))).code).toBe(200);
+    expect((await api.send('GET', `${attachments}/of-n2`, as('n1'))).code).toBe(403);
+    expect((await api.send('GET', `${attachments}/of-n2`)).code).toBe(200);
+  });
+});
