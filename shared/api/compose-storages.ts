@@ -2,12 +2,10 @@
 
 import { type Policies, policyCache } from '../access/policy-cache.ts';
 import { alwaysEmptyStorages } from '../kinds/always-empty/storage.ts';
-import { certificateStorages } from '../kinds/certificates/storage.ts';
 import { clusterObjects } from '../kinds/cluster-objects.ts';
 import { clusterStatusStorages } from '../kinds/cluster-statuses/storage.ts';
 import { decisionStorages } from '../kinds/decisions/storage.ts';
 import type { ResourceDescriptor } from '../kinds/descriptor.ts';
-import { eventStorages } from '../kinds/events/storage.ts';
 import { identityStorages } from '../kinds/identities/storage.ts';
 import { leaseStorages } from '../kinds/leases/storage.ts';
 import { noAuthorities } from '../kinds/namespaces/contents.ts';
@@ -32,10 +30,8 @@ import type { ResourceStorage } from './resource-storage.ts';
 const STORAGES = new Map([
   ...alwaysEmptyStorages,
   ...budgetStorages,
-  ...certificateStorages,
   ...clusterStatusStorages,
   ...decisionStorages,
-  ...eventStorages,
   ...identityStorages,
   ...leaseStorages,
   ...metricsStorages,
@@ -62,7 +58,7 @@ export function composeStorages(options: StorageOptions): Storages {
   const { changes, clock, random, apiAuthorities = noAuthorities, makesInitialObjects = true } = options;
   const objects = clusterObjects(options);
   const plain: StorageContext['plain'] = (descriptor, more = {}) =>
-    objectStorage(descriptor, { objects, changes, ...more });
+    objectStorage(descriptor, { objects, changes, clock, ...more });
   const budgets = budgetsOver(plain(poddisruptionbudgets), plain(pods), objects.get);
   const policies = policiesOf(plain, options);
   const ofNamespaces = namespacePolicies(objects, clock);

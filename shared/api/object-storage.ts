@@ -1,6 +1,8 @@
 /** The storage of resources in the `objects` table. */
+import type { Clock } from '../clock.ts';
 import { defined } from '../defined.ts';
 import type { ResourceDescriptor } from '../kinds/descriptor.ts';
+import { expirySeconds } from '../kinds/stored-resource.ts';
 import type { KubeObject, ObjectRef } from '../kinds/types.ts';
 import { NAME_LENGTH_MAX } from '../kubernetes/kubernetes.ts';
 import * as status from '../kubernetes/status.ts';
@@ -23,8 +25,7 @@ export interface ObjectStorageOptions {
   readonly changes: ChangeLog;
   /** Writes in the same transaction as an object, such as the digest of a Node. */
   readonly together?: (write: ObjectWrite) => readonly TransactWrite[];
-  /** When an object written now expires, in seconds since the epoch. Absent: never. */
-  readonly expiresAtSeconds?: () => number;
+  readonly clock: Clock;
 }
 
 export function objectStorage(descriptor: ResourceDescriptor, options: ObjectStorageOptions): ResourceStorage {
@@ -35,7 +36,7 @@ export function objectStorage(descriptor: ResourceDescriptor, options: ObjectSto
     namespace: object.metadata.namespace ?? '',
     name: object.metadata.name ?? '',
   });
-  const expiry = () => defined({ expiresAtSeconds: options.expiresAtSeconds?.() });
+  const expiry = () => defined({ expiresAtSeconds: expirySeconds(descriptor, options.clock.nowMs()) });
 
   async function commit(write: ObjectWrite, along: readonly ObjectWrite[] = []): Promise<WriteResult> {
     let outcome: CommitOutcome = { kind: 'contended' };

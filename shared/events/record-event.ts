@@ -14,6 +14,7 @@ import { defined } from '../defined.ts';
 import { prepareEvent } from '../kinds/events/defaults.ts';
 import { EVENTS } from '../kinds/events/resource.ts';
 import { shardsOf } from '../kinds/resources.ts';
+import { expirySeconds } from '../kinds/stored-resource.ts';
 import type { KubeEvent, KubeObject, ObjectRef } from '../kinds/types.ts';
 import { NAME_LENGTH_MAX } from '../kubernetes/kubernetes.ts';
 import { formatTime } from '../kubernetes/time.ts';
@@ -25,8 +26,6 @@ import type { WorkDependencies } from '../ticks/dependencies.ts';
 import { isRetryable } from '../ticks/item-change.ts';
 import type { EventText } from './event-text.ts';
 
-/** Retention after the last occurrence. Seconds; upstream's --event-ttl. */
-export const EVENT_TTL_SECONDS = 3_600;
 /** Namespace of events about cluster-scoped objects. */
 const CLUSTER_NAMESPACE = 'default';
 /** Events in one commit: 2 actions each while texts are stored plain, else 1, and a head and a log item per shard. */
@@ -111,7 +110,7 @@ function eventRef(event: PendingEvent, wantedShard?: number): ObjectRef {
   return { resource, namespace, name: nameOf(event, 0) };
 }
 
-const expiryOf = (nowMs: number): number => Math.ceil(nowMs / 1_000) + EVENT_TTL_SECONDS;
+const expiryOf = (nowMs: number) => defined({ expiresAtSeconds: expirySeconds(EVENTS, nowMs) });
 
 /** The event as an object to create, for the caller's commit. */
 export function eventWrite(
@@ -144,7 +143,7 @@ export function eventWrite(
     },
     { nowMs: at.nowMs },
   );
-  return { kind: 'create', ref, object, expiresAtSeconds: expiryOf(at.nowMs) };
+  return { kind: 'create', ref, object, ...expiryOf(at.nowMs) };
 }
 
 function repetition(write: ObjectWrite, previous: KubeEvent, nowMs: number): ObjectWrite {
@@ -158,7 +157,7 @@ function repetition(write: ObjectWrite, previous: KubeEvent, nowMs: number): Obj
       count: (typeof count === 'number' && count > 0 ? count : 1) + 1,
     },
     previous,
-    expiresAtSeconds: expiryOf(nowMs),
+    ...expiryOf(nowMs),
   };
 }
 

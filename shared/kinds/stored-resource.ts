@@ -30,9 +30,12 @@ export interface StoredResource {
   readonly selectableFields: Readonly<Record<string, (object: KubeObject) => string>>;
   /** Other apiVersions that serve the same objects. Absent: none. */
   readonly otherApiVersions?: readonly string[];
+  /** An object expires this long after its last write. Absent: never. */
+  readonly expiresAfterSeconds?: number;
 }
 
-interface ResourceOptions extends Pick<StoredResource, 'group' | 'resource' | 'kind' | 'otherApiVersions'> {
+interface ResourceOptions
+  extends Pick<StoredResource, 'group' | 'resource' | 'kind' | 'otherApiVersions' | 'expiresAfterSeconds'> {
   readonly scope: 'cluster' | 'namespaced';
   /** Absent: v1. */
   readonly version?: string;
@@ -63,3 +66,10 @@ export const storedResource = ({
     ...selectableFields,
   },
 });
+
+/**
+ * When an object that is written now expires, in epoch seconds. Counted from the write, as upstream does for events: the
+ * times in an object come from a machine, and its clock may be wrong by years.
+ */
+export const expirySeconds = ({ expiresAfterSeconds }: StoredResource, writtenAtMs: number): number | undefined =>
+  expiresAfterSeconds === undefined ? undefined : Math.ceil(writtenAtMs / 1_000) + expiresAfterSeconds;

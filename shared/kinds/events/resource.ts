@@ -28,6 +28,8 @@ export const EVENTS = storedResource({
   kind: 'Event',
   scope: 'namespaced',
   shards: 4,
+  // As upstream's --event-ttl.
+  expiresAfterSeconds: 3_600,
   selectableFields: {
     ...commonFields,
     ...objectFields('involvedObject'),
