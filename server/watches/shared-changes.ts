@@ -3,11 +3,11 @@
  * and keeps it. So 500 watches of one resource cost one read of the log per commit, and a search in memory each.
  *
  * Why it loses nothing. The kept changes are those after `from` and up to `through`, both as the log reported them
- * complete (decision 0002). A watch with a cursor before `from` reads the log itself. The count of commits is read
- * before the log: a commit during the read makes the next one read again.
+ * complete (decision 0002). A watch reads the log itself if its cursor is before `from`, or the log cannot continue it.
+ * The count of commits is read before the log: a commit during the read makes the next one read again.
  */
 import type { Clock } from '../../shared/clock.ts';
-import type { ChangeLog, ChangesOutcome } from '../../shared/store/change-log.ts';
+import { type ChangeLog, type ChangesOutcome, isMissed, type MissedVersions } from '../../shared/store/change-log.ts';
 import { type ObjectChange, resourceVersionOf } from '../../shared/store/object-record.ts';
 import type { ChangeSignals } from './change-signals.ts';
 
@@ -27,6 +27,7 @@ interface Recent {
   from: number;
   through: number;
   changes: ObjectChange[];
+  missed: MissedVersions | undefined;
   /** Number of commits that the last read of the log included, and when it was. */
   commits: number;
   readAtMs: number;
@@ -50,6 +51,7 @@ export function sharedChanges(log: ChangeLog, signals: ChangeSignals, clock: Clo
       if (outcome.kind === 'expired') return emptyAt(resource, commits);
       recent.changes.push(...outcome.changes);
       recent.through = Math.max(recent.through, outcome.through);
+      recent.missed = outcome.missed;
       if (outcome.changes.length < READ_CHANGES_MAX) break;
     }
     const surplus = recent.changes.length - KEPT_CHANGES_MAX;
@@ -64,7 +66,7 @@ export function sharedChanges(log: ChangeLog, signals: ChangeSignals, clock: Clo
 
   const emptyAt = async (resource: string, commits: number): Promise<Recent> => {
     const version = await log.currentVersion(resource);
-    return { from: version, through: version, changes: [], commits, readAtMs: clock.nowMs() };
+    return { from: version, through: version, changes: [], missed: undefined, commits, readAtMs: clock.nowMs() };
   };
 
   const isCurrent = (resource: string, { commits, readAtMs }: Recent): boolean =>
@@ -97,8 +99,8 @@ export function sharedChanges(log: ChangeLog, signals: ChangeSignals, clock: Clo
       // Without a promise where nothing is read: that is nearly always so, for each watch at each commit.
       const known = reads.has(resource) ? undefined : recents.get(resource);
       const isKnown = known !== undefined && isCurrent(resource, known);
-      const { from, through, changes } = isKnown ? known : await recentOf(resource);
-      if (after < from || accepts !== undefined) return log.readChanges(request);
+      const { from, through, changes, missed } = isKnown ? known : await recentOf(resource);
+      if (after < from || isMissed(after, missed) || accepts !== undefined) return log.readChanges(request);
       const first = firstAfter(changes, after);
       const delivered = changes.slice(first, first + limit);
       const isAll = first + delivered.length === changes.length;

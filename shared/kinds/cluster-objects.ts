@@ -5,6 +5,7 @@ import { defined } from '../defined.ts';
 import type { ItemStore } from '../store/item-store.ts';
 import { type ObjectStore, objectStore } from '../store/object-store.ts';
 import { findStored, shardsOf } from './resources.ts';
+import type { KubeObject } from './types.ts';
 
 export interface ClusterObjectsOptions {
   readonly items: ItemStore;
@@ -14,15 +15,17 @@ export interface ClusterObjectsOptions {
   readonly pause?: (milliseconds: number) => Promise<unknown>;
 }
 
+export const selectableFieldsOf = (resource: string, object: KubeObject): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(findStored(resource)?.selectableFields ?? {}).map(([field, read]) => [field, read(object)]),
+  );
+
 export const clusterObjects = ({ items, clock, random, pause }: ClusterObjectsOptions): ObjectStore =>
   objectStore({
     items,
     clock,
     shardsOf,
-    selectableFields: (resource, object) =>
-      Object.fromEntries(
-        Object.entries(findStored(resource)?.selectableFields ?? {}).map(([field, read]) => [field, read(object)]),
-      ),
+    selectableFields: selectableFieldsOf,
     random: random.fraction,
     ...defined({ pause }),
   });

@@ -68,8 +68,8 @@ export const storedResource = ({
 });
 
 /**
- * When an object that is written now expires, in epoch seconds. Counted from the write, as upstream does for events: the
- * times in an object come from a machine, and its clock may be wrong by years.
+ * When an object that is written at this time expires, in epoch seconds. Counted from the write, as upstream: the times
+ * in an object come from a machine, and its clock may be wrong by years.
  */
 export const expirySeconds = ({ expiresAfterSeconds }: StoredResource, writtenAtMs: number): number | undefined =>
   expiresAfterSeconds === undefined ? undefined : Math.ceil(writtenAtMs / 1_000) + expiresAfterSeconds;

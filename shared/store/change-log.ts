@@ -42,6 +42,7 @@
  * current time, as in step 2.
  */
 import type { Clock } from '../clock.ts';
+import { defined } from '../defined.ts';
 import { below, changeOf, readRow } from './attributes.ts';
 import { itemBytes } from './item-size.ts';
 import { type Item, type ItemKey, type ItemStore, StoreFault } from './item-store.ts';
@@ -73,9 +74,19 @@ export type ChangesOutcome =
       readonly through: number;
       /** There are later changes, committed before the read: they are above the limit, or were not accepted. */
       readonly more: boolean;
+      /** Of a copy of another store: no cursor between these two versions can be continued. */
+      readonly missed?: MissedVersions;
     }
   /** Changes after the cursor may have expired: 410 Expired, list again. */
   | { readonly kind: 'expired' };
+
+export interface MissedVersions {
+  readonly after: number;
+  readonly before: number;
+}
+
+export const isMissed = (version: number, missed: MissedVersions | undefined): boolean =>
+  missed !== undefined && version > missed.after && version < missed.before;
 
 export interface ChangeLog {
   /**
@@ -118,6 +129,10 @@ interface Head {
   readonly raisedTo: number;
   /** The highest version committed. */
   readonly committed: number;
+  /** The log has all changes after this version, */
+  readonly logFrom: number;
+  /** but for changes between these. */
+  readonly missed: MissedVersions | undefined;
 }
 
 export interface ChangeLogOptions {
@@ -177,15 +192,20 @@ async function readChanges(
   }
   const { version, heads } = await closeLog(options, resource);
   const changed = heads.filter((head) => head.committed > after);
-  if (changed.length === 0) return { kind: 'changes', changes: [], through: Math.max(after, version), more: false };
+  // The heads of a resource have the same.
+  const { missed } = heads[0]!;
+  if (changed.length === 0) {
+    return { kind: 'changes', changes: [], through: Math.max(after, version), more: false, ...defined({ missed }) };
+  }
   if (after < versionBefore(clock.nowMs(), LOG_RETENTION_SECONDS)) return { kind: 'expired' };
+  if (heads.some((head) => after < head.logFrom || isMissed(after, head.missed))) return { kind: 'expired' };
   const logs = await Promise.all(
     changed.map(({ shard, committed }) => {
       const range = { after, through: Math.max(version, committed), limit, bytesMax: bytesMax / changed.length };
       return readLog(options.items, { resource, shard, range });
     }),
   );
-  return mergeLogs(logs, { after, version, limit, accepts });
+  return { ...mergeLogs(logs, { after, version, limit, accepts }), ...defined({ missed }) };
 }
 
 const isFresh = ({ clock }: ChangeLogOptions, after: number): boolean =>
@@ -317,6 +337,8 @@ function mergeLogs(logs: readonly ShardLog[], { after, version, limit, accepts }
 }
 
 function headOf(shard: number, item: Item | undefined): Head {
-  const { version: raisedTo = 0, committed = 0 } = readRow(HEAD, item ?? {});
-  return { shard, raisedTo, committed };
+  const head = readRow(HEAD, item ?? {});
+  const { version: raisedTo = 0, committed = 0, logFrom = 0, missedAfter: after, missedBefore: before } = head;
+  const missed = after === undefined || before === undefined ? undefined : { after, before };
+  return { shard, raisedTo, committed, logFrom, missed };
 }

@@ -68,6 +68,11 @@ export const HEAD = {
   version: number('rv'),
   /** Highest version committed. */
   committed: number('c'),
+  /** Only in a copy of another store, which may have missed changes: the log begins after this version. */
+  logFrom: number('f'),
+  /** The same: changes between these two versions are missing. */
+  missedAfter: number('a'),
+  missedBefore: number('b'),
 };
 
 /** A pod of a node. */

@@ -286,6 +286,34 @@ async function readPointers(items: ItemStore, nodeName: string): Promise<readonl
   throw new StoreFault('too-large', 'a node has more pods than one read may return', { retryable: false });
 }
 
+/** A write with the version that another store has issued. */
+export type IssuedWrite = ObjectWrite & { readonly version: number };
+
+/**
+ * The items that the commit of these writes has in the other store: for a copy of its objects, in one transaction.
+ * Versions of a head ascend, here and from one commit to the next. `logged` false: without the change log and its
+ * heads.
+ */
+export function issuedItems(
+  options: Pick<ObjectStoreOptions, 'clock' | 'shardsOf' | 'selectableFields'>,
+  writes: readonly IssuedWrite[],
+  { logged }: { readonly logged: boolean },
+): readonly TransactWrite[] {
+  const drafts = writes.map((write) => draftOf(write, options));
+  const stored = drafts.map(({ text }) => packObjectText(text));
+  let issued = 0;
+  const issuer: VersionIssuer = {
+    issue() {
+      issued += 1;
+      return writes[issued - 1]!.version;
+    },
+  };
+  const plan = planTransaction({ drafts, stored, extra: [] }, issuer, new Map());
+  if (logged) return plan.writes;
+  const ofLog = new Set(drafts.flatMap(({ head, log }) => [head, log]));
+  return plan.writes.filter(({ key }) => !ofLog.has(key.pk));
+}
+
 async function commitObjects(
   options: ObjectStoreOptions,
   issuer: VersionIssuer,
@@ -338,7 +366,10 @@ interface Draft {
   readonly nowMs: number;
 }
 
-function draftOf(write: ObjectWrite, options: ObjectStoreOptions): Draft {
+function draftOf(
+  write: ObjectWrite,
+  options: Pick<ObjectStoreOptions, 'clock' | 'shardsOf' | 'selectableFields'>,
+): Draft {
   const { ref } = write;
   const { resource } = ref;
   const shards = options.shardsOf(resource);

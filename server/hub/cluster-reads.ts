@@ -1,0 +1,117 @@
+/** What a replica asks its cluster: which one it is, lists of whole resources, and changes. */
+import { NAMESPACES } from '../../shared/kinds/namespaces/resource.ts';
+import type { StoredResource } from '../../shared/kinds/stored-resource.ts';
+import type { KubeObject } from '../../shared/kinds/types.ts';
+import { apiVersionOf } from '../../shared/kubernetes/api-version.ts';
+import { typed } from '../../shared/kubernetes/normal-form.ts';
+import {
+  CHANGE_READS,
+  type ChangeCursor,
+  type ChangeRead,
+  type ChangesOfResource,
+} from '../../shared/watches/change-read.ts';
+import type { Upstream, UpstreamAnswer } from './upstream.ts';
+
+/** The cluster answers within 29 s, or never. */
+const ANSWER_MS = 30_000;
+const PAGE_OBJECTS = 500;
+/** Ten million objects, which no cluster has. */
+const PAGES_MAX = 20_000;
+
+/** The cluster answered, but not what was asked. The message says what it answered, for people. */
+export class ClusterRefusal extends Error {
+  override readonly name = 'ClusterRefusal';
+  /** It asks to wait. Milliseconds; 0: it does not say how long. */
+  readonly retryAfterMs: number;
+  constructor(message: string, { retryAfterMs = 0, cause }: { retryAfterMs?: number; cause?: unknown } = {}) {
+    super(message, { cause });
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+export interface ListedPage {
+  readonly objects: readonly KubeObject[];
+  /** Of the first page: every change up to it is in the pages, and later ones may be. */
+  readonly through: number;
+}
+
+export interface ClusterReads {
+  /** The uid of namespace kube-system: no two clusters have the same. */
+  clusterUid(): Promise<string>;
+  /** By resource, in the order of the cursors. */
+  changes(cursors: readonly ChangeCursor[]): Promise<readonly ChangesOfResource[]>;
+  pages(resource: StoredResource): AsyncGenerator<ListedPage>;
+}
+
+/** Each read @throws UpstreamUnreachable, ClusterRefusal */
+export function clusterReads(upstream: Upstream): ClusterReads {
+  const get = async (path: string): Promise<unknown> =>
+    parsed(await upstream.send({ method: 'GET', path, headers: ACCEPT }, { timeoutMs: ANSWER_MS }), path);
+  return {
+    async clusterUid() {
+      const { metadata } = (await get(`${pathOf(NAMESPACES)}/kube-system`)) as KubeObject;
+      if (metadata?.uid === undefined) throw new ClusterRefusal('the namespace kube-system of the cluster has no uid');
+      return metadata.uid;
+    },
+    async changes(resources) {
+      const body: ChangeRead = {
+        apiVersion: apiVersionOf(CHANGE_READS),
+        kind: CHANGE_READS.kind,
+        spec: { resources },
+      };
+      const path = pathOf(CHANGE_READS);
+      const answer = await upstream.send(
+        {
+          method: 'POST',
+          path,
+          headers: { ...ACCEPT, 'content-type': 'application/json' },
+          body: Buffer.from(JSON.stringify(body)),
+        },
+        { timeoutMs: ANSWER_MS },
+      );
+      const outcomes = (parsed(answer, path) as ChangeRead).status?.resources ?? [];
+      if (outcomes.length !== resources.length) throw new ClusterRefusal('the cluster answered other resources');
+      return outcomes;
+    },
+    async *pages(stored) {
+      let next = '';
+      let through: number | undefined;
+      for (let pages = 0; pages < PAGES_MAX; pages += 1) {
+        const more = next === '' ? '' : `&continue=${encodeURIComponent(next)}`;
+        const list = (await get(`${pathOf(stored)}?limit=${PAGE_OBJECTS}${more}`)) as ObjectList;
+        through ??= Number(list.metadata.resourceVersion);
+        if (!Number.isSafeInteger(through)) throw new ClusterRefusal(`the list of ${stored.resource} has no version`);
+        const { group, version, kind } = stored;
+        yield { objects: list.items.map((item) => typed(group, version, kind, item)), through };
+        next = list.metadata.continue ?? '';
+        if (next === '') return;
+      }
+      throw new ClusterRefusal(`the list of ${stored.resource} has more than ${PAGES_MAX} pages`);
+    },
+  };
+}
+
+interface ObjectList {
+  readonly metadata: { readonly resourceVersion: string; readonly continue?: string };
+  readonly items: readonly KubeObject[];
+}
+
+const ACCEPT = { accept: 'application/json' };
+
+const pathOf = ({ group, version, resource }: Pick<StoredResource, 'group' | 'version' | 'resource'>): string =>
+  group === '' ? `/api/${version}/${resource}` : `/apis/${group}/${version}/${resource}`;
+
+function parsed({ status, headers, body }: UpstreamAnswer, path: string): unknown {
+  let value: unknown;
+  try {
+    value = JSON.parse(body.toString('utf8'));
+  } catch (cause) {
+    throw new ClusterRefusal(`the cluster answered ${status} without JSON to ${path}`, { cause });
+  }
+  if (status >= 200 && status < 300) return value;
+  const { message } = value as { message?: unknown };
+  const seconds = Number(headers['retry-after'] ?? 0);
+  throw new ClusterRefusal(`the cluster answered ${status}: ${typeof message === 'string' ? message : path}`, {
+    retryAfterMs: seconds > 0 ? seconds * 1_000 : 0,
+  });
+}
