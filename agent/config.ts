@@ -28,6 +28,13 @@ export interface RelayConfig {
   readonly privateKeyFile: string;
 }
 
+/** Where this machine answers probes of its site (docs/witnesses.md). */
+export interface WitnessConfig {
+  /** '' for all addresses of the machine. */
+  readonly address: string;
+  readonly port: number;
+}
+
 export type RuntimeName = 'none' | 'exec' | 'podman';
 export type TopologyPolicy = 'none' | 'best-effort' | 'restricted' | 'single-numa-node';
 
@@ -44,6 +51,8 @@ export interface AgentConfig {
   /** PEM text of the site CA; the authorities of the system when absent. */
   readonly heartbeatCertificateAuthority?: string;
   readonly relay?: RelayConfig;
+  /** Absent: no relay, or turned off. This machine is then not watched by its site. */
+  readonly witness?: WitnessConfig;
   /** `id.secret`, exchanged once for a node identity. */
   readonly bootstrapToken?: string;
   /** A bearer token that is sent unchanged, instead of an identity of our own. */

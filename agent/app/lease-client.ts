@@ -12,6 +12,7 @@ import { LEASES_PATH, leasePath, needsOwner, newLease, nodePath, type Renewal, r
 import { leaseRead, leaseWrite, RENEWAL_ATTEMPTS_MAX, renewedBy } from '../rules/lease-answers.ts';
 import { type ClockReading, clockReading } from '../rules/offline-stop.ts';
 import { earliestStoredMs } from '../rules/relay-use.ts';
+import type { SilenceReport } from './silence-report.ts';
 
 export interface LeaseClientDependencies {
   readonly nodeName: string;
@@ -31,6 +32,8 @@ export interface LeaseClientDependencies {
   readonly registerAgain: () => Promise<boolean>;
   /** What this machine used in the last minute. Absent: not reported. */
   readonly usage?: () => NodeUsage | undefined;
+  /** What this machine reports about others of its site. Absent: nothing. */
+  readonly silence?: Pick<SilenceReport, 'text' | 'isNews' | 'accepted'> | undefined;
   /**
    * Called with each Lease that the server accepted from us: renewed or created. `isRelayed`: a relay may have made up
    * the answer. `sentAt`: read before the request was sent.
@@ -79,17 +82,19 @@ export class LeaseClient {
 
   /** Renews this Lease, or the stored one after a conflict. False if all attempts failed. */
   async renew(lease: KubeObject): Promise<boolean> {
-    const { nodeName, intervalMs, api, time, log, stop, onAccepted } = this.#dependencies;
+    const { nodeName, intervalMs, api, time, log, stop, silence, onAccepted } = this.#dependencies;
     let base: KubeObject | undefined = lease;
     for (let attempt = 1; attempt <= RENEWAL_ATTEMPTS_MAX && !stop.aborted; attempt += 1) {
-      const body = await this.#renewalOf(base);
+      const silentMachines = silence?.text();
+      const isUrgent = silence?.isNews() ?? false;
+      const body = await this.#renewalOf(base, silentMachines);
       if (body === undefined) continue;
       const renewal = {
         method: 'PUT',
         path: leasePath(nodeName),
         body,
         prefersMinimal: true,
-        heartbeat: { intervalMs: intervalMs(), storedAtMs: this.#storedAtMs },
+        heartbeat: { intervalMs: intervalMs(), storedAtMs: this.#storedAtMs, ...(isUrgent ? { isUrgent } : {}) },
       } as const;
       const fromMs = time.monotonicMs();
       const sentAt = clockReading(time);
@@ -98,6 +103,7 @@ export class LeaseClient {
       if (written.kind === 'written') {
         const isRelayed = isFromRelay(answer);
         this.#storedAtMs = earliestStoredMs({ fromMs, answeredAtMs: time.monotonicMs(), isRelayed });
+        silence?.accepted(silentMachines);
         onAccepted(renewedBy(body, written.lease), isRelayed, sentAt);
         return true;
       }
@@ -129,11 +135,11 @@ export class LeaseClient {
   }
 
   /** The body of the PUT. Undefined without a base, or if the base has no owner and the Node cannot be read. */
-  async #renewalOf(base: KubeObject | undefined): Promise<KubeObject | undefined> {
+  async #renewalOf(base: KubeObject | undefined, silentMachines: string | undefined): Promise<KubeObject | undefined> {
     if (base === undefined) return undefined;
-    if (!needsOwner(base)) return renewedLease(base, this.#timing());
+    if (!needsOwner(base)) return renewedLease(base, { ...this.#timing(), silentMachines });
     const node = await this.#owner();
-    return node === undefined ? undefined : renewedLease(base, { ...this.#timing(), node });
+    return node === undefined ? undefined : renewedLease(base, { ...this.#timing(), silentMachines, node });
   }
 
   /** The Node that owns the Lease. Registers it again if it was deleted. Undefined if it cannot be read. */

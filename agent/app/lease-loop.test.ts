@@ -13,7 +13,8 @@ import {
 } from '../../test/support/agent-api.ts';
 import type { KubeAnswer, KubeRequest } from '../ports/kube-api.ts';
 import { firstWaitMs } from '../rules/lease.ts';
-import { createLeaseLoop } from './lease-loop.ts';
+import { createLeaseLoop, type LeaseLoopDependencies } from './lease-loop.ts';
+import { SilenceReport } from './silence-report.ts';
 
 const node = { kind: 'Node', metadata: { name: 'edge-7', uid: 'u1' } };
 const lease = (version: string, podsVersion?: string, annotation = 'nodekeeper.dev/pods-version') => ({
@@ -32,9 +33,10 @@ interface Given {
   readonly sleepsMax?: number;
   readonly registerAgain?: () => Promise<boolean>;
   readonly usage?: () => NodeUsage | undefined;
+  readonly silence?: LeaseLoopDependencies['silence'];
 }
 
-function world({ answer, sleepsMax = 50, registerAgain = async () => false, usage }: Given) {
+function world({ answer, sleepsMax = 50, registerAgain = async () => false, usage, silence }: Given) {
   const stopper = new AbortController();
   const api = scriptedApi(answer);
   const time = virtualTime(1_700_000_000_000, (waits) => {
@@ -44,7 +46,7 @@ function world({ answer, sleepsMax = 50, registerAgain = async () => false, usag
     { nodeName: 'edge-7', nodeLeaseDurationSeconds: 40 },
     {
       ...{ api, time, fraction: () => 0.5, log: silentLog, stop: stopper.signal, timeoutMs: 10_000, registerAgain },
-      ...defined({ usage }),
+      ...defined({ usage, silence }),
     },
   );
   const sent = () => api.requests.map(({ method, path }) => `${method} ${path.includes('/leases') ? 'lease' : 'node'}`);
@@ -107,6 +109,33 @@ describe('the lease loop', () => {
       method === 'PUT' ? [(body as KubeObject).metadata.annotations?.['nodekeeper.dev/usage']] : [],
     );
     expect(sent).toEqual([undefined, '0.500 1000 60 1', '0.500 1000 60 1', '0.250 1000 60 1']);
+  });
+
+  it('reports silent machines at once, repeats them, and withdraws them once that is accepted', async () => {
+    const silence = new SilenceReport({ role: 'machine', time: virtualTime(0) });
+    const accepted = () => answered(200, lease('1'));
+    const { loop, api } = world({
+      answer: inOrder([accepted(), accepted(), timedOut, accepted(), accepted(), timedOut, accepted(), accepted()]),
+      silence,
+    });
+    await loop.round();
+    silence.update(['edge-8']);
+    for (let round = 0; round < 2; round += 1) await loop.round();
+    silence.update([]);
+    for (let round = 0; round < 2; round += 1) await loop.round();
+    const sent = api.requests.flatMap(({ method, body, heartbeat }) => {
+      const text = (body as KubeObject | undefined)?.metadata.annotations?.['nodekeeper.dev/silent-machines'];
+      return method === 'PUT' ? [[text, heartbeat?.isUrgent ?? false]] : [];
+    });
+    expect(sent).toEqual([
+      [undefined, false],
+      ['machine edge-8', true],
+      ['machine edge-8', true],
+      ['machine edge-8', false],
+      ['machine ', true],
+      ['machine ', true],
+      [undefined, false],
+    ]);
   });
 
   it('notifies once per request for a log, and never sends the annotation back', async () => {

@@ -75,6 +75,18 @@ const pass = (milliseconds: number): void => {
 };
 
 describe('heartbeats of a machine with a relay', () => {
+  it('sends what is new about the site directly first, and through the relay where that fails', async () => {
+    const urgent: KubeRequest = { ...beat, heartbeat: { intervalMs: 10_000, isUrgent: true } };
+    expect([await ways(), await ways(), await ways(urgent), await ways()]).toEqual([
+      'direct',
+      'relay',
+      'direct',
+      'relay',
+    ]);
+    answers.direct = timedOut;
+    expect(await ways(urgent)).toBe('direct, relay');
+  });
+
   it('are sent through it, the first one and one every five minutes directly', async () => {
     expect(await ways()).toBe('direct');
     const used: string[] = [];

@@ -10,6 +10,8 @@
  * server's clock. While the direct way fails, it proves nothing about the relay: the same heartbeat is sent through it,
  * and the next one in a minute is direct again.
  *
+ * A heartbeat that reports something new about the site is sent directly first: a relay would collect it.
+ *
  * A relay that hangs may never mark this node. So the relay is not used while the heartbeat interval is short, and a
  * heartbeat that is already late is sent directly first (rules/relay-use.ts).
  */
@@ -112,12 +114,12 @@ export function withRelay({ relay, direct, nodeName, monotonicMs, log }: RelayRo
   return {
     async send(request) {
       if (request.heartbeat === undefined) return direct.send(request);
-      const { intervalMs } = request.heartbeat;
+      const { intervalMs, isUrgent = false } = request.heartbeat;
       const nowMs = monotonicMs();
       if (!isUsable(intervalMs) || nowMs < closedUntilMs) return sendDirect(request);
       // While the direct way fails, the relay is the better way, also for a late heartbeat.
       const isInTime = isDirectFailing || isTimeForRelay(nowMs - acceptedFromMs, intervalMs);
-      if (nowMs < checkAtMs && isInTime) return (await sendRelayed(request)) ?? sendDirect(request);
+      if (nowMs < checkAtMs && isInTime && !isUrgent) return (await sendRelayed(request)) ?? sendDirect(request);
       const checked = await sendDirect(request);
       const isReached = checked.kind === 'answered' && !isTransient(checked);
       if (isReached || request.signal?.aborted === true) return checked;

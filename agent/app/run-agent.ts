@@ -50,6 +50,8 @@ import { SessionLine } from './sessions/session-line.ts';
 import { addressSetter } from './set-addresses.ts';
 import { GracefulShutdown, type ShutdownDependencies } from './shutdown/graceful-shutdown.ts';
 import { ShutdownPhase } from './shutdown/shutdown-phase.ts';
+import type { SilenceReport } from './silence-report.ts';
+import { SiteMember, type SiteMemberDependencies } from './site-member.ts';
 import { type SleepSignal, SleepWatch } from './sleep-watch.ts';
 import { checkStart, type StartParts } from './start-checks.ts';
 import { StatusLoop } from './status-loop.ts';
@@ -82,6 +84,10 @@ export interface AgentParts extends StartParts {
   readonly fraction: Fraction;
   /** Absent: the agent does not update itself. */
   readonly updates?: UpdateParts | undefined;
+  /** What is reported about other machines of the site. Absent: nothing. */
+  readonly silence?: SilenceReport | undefined;
+  /** Absent: this machine is not watched by a relay of its site. */
+  readonly site?: SiteParts | undefined;
   /** By gzip. */
   readonly compress: (bytes: Uint8Array) => Uint8Array;
   /** Further health checks of the machine. */
@@ -92,6 +98,9 @@ export interface AgentParts extends StartParts {
 
 /** What updates need. */
 export type UpdateParts = Pick<SelfUpdateDependencies, 'version' | 'versions' | 'source' | 'restart'>;
+
+/** What the connection to the relay of the site needs. */
+export type SiteParts = Pick<SiteMemberDependencies, 'join' | 'probe' | 'report' | 'witnessPort'>;
 
 /** Runs until stopped. @throws AgentStartError before anything was sent */
 export async function runAgent(parts: AgentParts, stop: AbortSignal): Promise<void> {
@@ -109,7 +118,7 @@ export async function runAgent(parts: AgentParts, stop: AbortSignal): Promise<vo
   // Pods that are known start without the API.
   const hasKnownPods =
     parts.staticPods !== undefined || (remembered?.pods.length ?? 0) > 0 || (await mayHaveToStop(parts.runtime));
-  await runLoops(loops, hasKnownPods, stop);
+  await Promise.all([runLoops(loops, hasKnownPods, stop), parts.silence?.run(() => loops.leaseLoop.beatNow(), stop)]);
 }
 
 /** Whether a pod runs that may have to stop without the API. If that is unknown, it may. */
@@ -137,6 +146,7 @@ interface Loops {
   readonly sessionLine: SessionLine | undefined;
   readonly shutdown: GracefulShutdown;
   readonly sleepWatch: SleepWatch | undefined;
+  readonly siteMember: SiteMember | undefined;
   readonly eviction: Eviction;
   readonly selfUpdate: SelfUpdate | undefined;
 }
@@ -200,6 +210,7 @@ function createLoops(
     timeoutMs,
     registerAgain: () => registration.again(),
     usage: () => computation.usage(),
+    silence: parts.silence,
   });
   const hostIp = () => internalAddressOf(statusLoop.node()) ?? remembered?.hostIp;
   const allocatable = () => statusLoop.node()?.status?.allocatable ?? remembered?.allocatable;
@@ -280,6 +291,8 @@ function createLoops(
     recordNodeEvent: events.aboutNode,
     recordPodEvent: events.aboutPod,
   });
+  const siteMember =
+    parts.site && new SiteMember({ ...common, ...parts.site, nodeName, isShuttingDown: () => phase.isShuttingDown });
   const sleepWatch =
     parts.sleepSignal === undefined
       ? undefined
@@ -288,7 +301,9 @@ function createLoops(
           ...config,
           api: beatApi,
           sleepSignal: parts.sleepSignal,
+          onSuspend: (seconds) => siteMember?.leave(seconds),
           onResume() {
+            siteMember?.rejoin();
             // Connections from before the suspend may be dead, and the controller may have marked the node and its
             // pods.
             beatApi.reconnect();
@@ -313,6 +328,7 @@ function createLoops(
     sessionLine,
     shutdown,
     sleepWatch,
+    siteMember,
     eviction,
     selfUpdate,
   };
@@ -441,6 +457,7 @@ async function runLoops(loops: Loops, hasKnownPods: boolean, stop: AbortSignal):
     registered.then(() => loops.sessionLine?.run()),
     loops.shutdown.run(stop),
     loops.sleepWatch?.run(stop),
+    loops.siteMember?.run(stop),
     registered.then(() => loops.keyRotation?.run(stop)),
     registered.then(() => loops.selfUpdate?.run(stop)),
     loops.runtimeHealth.run(stop),

@@ -40,6 +40,7 @@ async function watched(announced: readonly boolean[], over: Partial<SleepWatchDe
       },
     },
     log: silentLog,
+    onSuspend: (forSeconds) => happened.push(`leave ${forSeconds}`),
     onResume: () => happened.push('beat'),
     ...over,
   });
@@ -50,7 +51,7 @@ async function watched(announced: readonly boolean[], over: Partial<SleepWatchDe
 describe('a machine that suspends', () => {
   it('promises its silence while it holds the lock, and sends a heartbeat after the resume', async () => {
     const { happened, requests } = await watched([true, false]);
-    expect(happened).toEqual(['hold', 'promise', 'release', 'beat', 'hold', 'release']);
+    expect(happened).toEqual(['hold', 'leave 3600', 'promise', 'release', 'beat', 'hold', 'release']);
     expect(requests).toMatchObject([
       {
         method: 'PATCH',
@@ -80,7 +81,7 @@ describe('a machine that suspends', () => {
     };
     const { happened } = await watched([true], { api: { send } });
     expect(sent).toHaveLength(attempts);
-    expect(happened).toEqual(['hold', 'release']);
+    expect(happened).toEqual(['hold', 'leave 3600', 'release']);
   });
 
   it('holds no lock and sends nothing without plannedSilenceOnSleepSeconds', async () => {

@@ -28,6 +28,8 @@ export interface SleepWatchDependencies {
   readonly api: Pick<KubeApi, 'send'>;
   readonly time: Pick<AgentTime, 'nowMs' | 'sleep'>;
   readonly log: Log;
+  /** Before a suspend, with the announced silence. Seconds. */
+  readonly onSuspend: (forSeconds: number) => void;
   /** After a resume. */
   readonly onResume: () => void;
 }
@@ -60,12 +62,13 @@ export class SleepWatch {
 
   /** Resolves when the watch ends, and rejects if it or the lock fails. */
   async #watchOnce(stop: AbortSignal): Promise<void> {
-    const { sleepSignal, onResume } = this.#dependencies;
+    const { plannedSilenceOnSleepSeconds, sleepSignal, onSuspend, onResume } = this.#dependencies;
     this.#lock = await sleepSignal.hold();
     this.#hasWatched = true;
     for await (const isSuspending of sleepSignal.watch(stop)) {
       if (stop.aborted) break;
       if (isSuspending) {
+        onSuspend(plannedSilenceOnSleepSeconds);
         await this.#promise();
         await this.#release();
       } else {

@@ -14,6 +14,8 @@ import { createNodeIdentity, type NodeIdentity, staticToken } from '../adapters/
 import { probeClient } from '../adapters/probe/probe-client.ts';
 import { readRelayCertificate } from '../adapters/relay/certificate-files.ts';
 import { serveRelay } from '../adapters/relay/relay-server.ts';
+import { joinSite } from '../adapters/site/join-site.ts';
+import { probeWitness, serveWitness } from '../adapters/site/witness.ts';
 import { staticPodFiles } from '../adapters/static-pods/static-pod-files.ts';
 import { makeDirectory } from '../adapters/system/directory.ts';
 import { connectPort } from '../adapters/system/pod-port.ts';
@@ -23,13 +25,15 @@ import { systemTime } from '../adapters/system/time.ts';
 import { updateFiles } from '../adapters/updates/update-files.ts';
 import { updateKeyOf, updateSource } from '../adapters/updates/update-source.ts';
 import { MoveFollower } from '../app/follow-move.ts';
-import { keepHealthServed } from '../app/health-listener.ts';
 import { withHeartbeatDoor } from '../app/heartbeat-door.ts';
+import { keepServed } from '../app/keep-served.ts';
 import { PodMemory } from '../app/pods/pod-memory.ts';
 import { HeartbeatRelay } from '../app/relay.ts';
 import { RelayListener } from '../app/relay-listener.ts';
 import { withRelay } from '../app/relay-route.ts';
-import { runAgent, type UpdateParts } from '../app/run-agent.ts';
+import { runAgent, type SiteParts, type UpdateParts } from '../app/run-agent.ts';
+import { SilenceReport } from '../app/silence-report.ts';
+import { SiteHub } from '../app/site-hub.ts';
 import { AgentStartError } from '../app/start-checks.ts';
 import { InstalledVersions } from '../app/updates/installed-versions.ts';
 import type { AgentConfig, RelayConfig } from '../config.ts';
@@ -110,11 +114,12 @@ export class AgentProcess {
       this.#config.nodeIp.split(',', 1)[0]?.trim() ||
       ((await machine.defaultAddress(4)) ?? (await machine.defaultAddress(6)));
     const runtime = await platform.openRuntime();
-    const relay = this.#config.relay === undefined ? undefined : this.#relayListener(identity, this.#config.relay);
+    const silence = this.#silence();
+    const hub = this.#siteHub(silence);
+    const relay = hub && this.#relayListener(identity, hub.relayConfig, hub.site);
     const moves = this.#moves(identity);
     const stopServers = new AbortController();
-    const relaying = relay?.run(stopServers.signal);
-    let servingHealth: Promise<void> | undefined;
+    const serving: (Promise<void> | undefined)[] = [relay?.run(stopServers.signal), hub?.site.run(stopServers.signal)];
     try {
       await runAgent(
         {
@@ -158,6 +163,8 @@ export class AgentProcess {
           ),
           time: systemTime,
           updates: this.#updateParts(),
+          silence,
+          site: this.#siteParts(silence, (served) => serving.push(served), stopServers.signal),
           checks: this.#checksOf(identity, relay),
           fraction: Math.random,
           compress: gzip,
@@ -167,15 +174,16 @@ export class AgentProcess {
             const { healthzPort: port } = this.#config;
             if (port === 0) return;
             const open = () => serveHealthz({ port, checks, metrics: () => this.#metricsText() });
-            servingHealth = keepHealthServed({ port, open, time: systemTime, log: this.#log }, stopServers.signal);
+            serving.push(
+              keepServed({ name: '/healthz', port, open, time: systemTime, log: this.#log }, stopServers.signal),
+            );
           },
         },
         this.#stop.signal,
       );
     } finally {
       stopServers.abort();
-      await relaying;
-      await servingHealth;
+      await Promise.all(serving);
       await runtime.close();
       await platform.close();
       for (const each of this.#clients) each.close();
@@ -259,7 +267,56 @@ export class AgentProcess {
     });
   }
 
-  #relayListener(identity: Credentials, relayConfig: RelayConfig): RelayListener {
+  /** What this machine reports about others of its site: only one with a relay, or that is one, finds out. */
+  #silence(): SilenceReport | undefined {
+    const { relay, heartbeatEndpoint } = this.#config;
+    if (relay === undefined && heartbeatEndpoint === undefined) return undefined;
+    return new SilenceReport({ role: relay === undefined ? 'machine' : 'hub', time: systemTime });
+  }
+
+  #siteHub(
+    report: SilenceReport | undefined,
+  ): { readonly relayConfig: RelayConfig; readonly site: SiteHub } | undefined {
+    const { relay: relayConfig } = this.#config;
+    if (relayConfig === undefined || report === undefined) return undefined;
+    const common = { time: systemTime, log: this.#log, meter: this.#metrics };
+    return { relayConfig, site: new SiteHub({ ...common, probe: probeWitness, report }) };
+  }
+
+  #siteParts(
+    report: SilenceReport | undefined,
+    serving: (served: Promise<void>) => void,
+    stop: AbortSignal,
+  ): SiteParts | undefined {
+    const {
+      heartbeatEndpoint: endpoint,
+      heartbeatCertificateAuthority: certificateAuthority,
+      nodeName,
+      relay,
+      witness,
+    } = this.#config;
+    if (endpoint === undefined || report === undefined) return undefined;
+    let witnessPort = 0;
+    if (witness !== undefined) {
+      const { port } = witness;
+      const open = async () => {
+        const listener = await serveWitness({ ...witness, nodeName });
+        witnessPort = listener.port;
+        return listener;
+      };
+      const name = 'the answer to probes of the site';
+      serving(keepServed({ name, port, open, time: systemTime, log: this.#log }, stop));
+    }
+    return {
+      join: joinSite({ endpoint, certificateAuthority }),
+      probe: probeWitness,
+      // A relay of another site, or a second one of this site, reports as a relay only.
+      report: relay === undefined ? report : { update() {}, answer: () => report.answer() },
+      witnessPort: () => witnessPort,
+    };
+  }
+
+  #relayListener(identity: Credentials, relayConfig: RelayConfig, site: SiteHub): RelayListener {
     const { address, port } = relayConfig;
     const api = this.#counted(this.#clusterDoor(identity, RELAY_CONNECTIONS_MAX));
     const relay = new HeartbeatRelay({ api, time: systemTime, log: this.#log, meter: this.#metrics });
@@ -267,7 +324,14 @@ export class AgentProcess {
       address,
       port,
       readCertificate: () => readRelayCertificate(relayConfig),
-      open: (certificate) => serveRelay({ address, port, certificate, relay: (item) => relay.relay(item) }),
+      open: (certificate) =>
+        serveRelay({
+          address,
+          port,
+          certificate,
+          relay: (item) => relay.relay(item),
+          site: (line) => site.accept(line),
+        }),
       time: systemTime,
       log: this.#log,
       meter: this.#metrics,

@@ -142,6 +142,7 @@ describe('with a relay', () => {
       port: 0,
       certificate: readRelayCertificate(files()),
       relay,
+      site: () => ({ received() {}, closed() {} }),
     });
     closers.push(() => server.close());
     return server.port;
@@ -210,6 +211,18 @@ describe('with a relay', () => {
     const { code, lineOf } = await run();
     expect([code, lineOf('relay ')]).toEqual([1, expect.stringMatching(/^failed .*site-ca\.pem/)]);
     expect(forwarded).toEqual([]);
+  });
+
+  it('finds that the site can probe this machine, and that it does not answer probes', async () => {
+    init('127.0.0.1');
+    const heartbeats = `${CA()}\nheartbeatEndpoint: https://127.0.0.1:${await serve()}`;
+    const settings = `${heartbeats}\nheartbeatCertificateAuthorityFile: ${directory}/site-ca.pem\nwitness:`;
+    configure(`${settings}\n  address: 127.0.0.1\n  port: ${await freePort()}`);
+    expect((await run()).lineOf('witness')).toMatch(/^ok .*can be listened on, and the relay watches the site$/);
+    configure(`${settings}\n  address: 127.0.0.1\n  port: ${server.port}`);
+    expect((await run()).lineOf('witness')).toMatch(/^failed .*EADDRINUSE/);
+    configure(`${settings}\n  enabled: false`);
+    expect((await run()).lineOf('witness')).toMatch(/^ok .*off/);
   });
 
   it('finds that the relay of the site does not answer, or is something else', async () => {

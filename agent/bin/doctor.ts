@@ -17,6 +17,7 @@ import {
 } from '../adapters/doctor/measure.ts';
 import { readOffline } from '../adapters/doctor/measure-offline.ts';
 import { readOwnRelay, readUsedRelay } from '../adapters/doctor/measure-relay.ts';
+import { readWitness } from '../adapters/doctor/measure-witness.ts';
 import { LinuxMachine } from '../adapters/linux-machine/linux-machine.ts';
 import { updateFiles } from '../adapters/updates/update-files.ts';
 import { InstalledVersions } from '../app/updates/installed-versions.ts';
@@ -131,8 +132,9 @@ async function examine(
   const key = await readKey(config);
   const local = process.platform === 'win32' ? await windowsParts(config) : linuxParts(config, environment);
   const { machine } = local;
-  // Before the others: it listens on the port for a moment.
+  // Before the others: they listen on their ports for a moment.
   const ownRelay = await readOwnRelay(config, machine);
+  const witness = await readWitness(config);
   const [endpoint, token, shutdown, disk, runtime, agent, updates, swaps, usedRelay, offline] = await Promise.all([
     readEndpoint(config, environment),
     readToken(config, key, environment),
@@ -159,6 +161,7 @@ async function examine(
     updates,
     usedRelay,
     ownRelay,
+    witness,
     offline,
     readyMessage: agent.kind === 'absent' ? undefined : token?.readyMessage,
     swapFault: swapStartFault(config.failSwapOn, swaps),

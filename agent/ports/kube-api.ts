@@ -23,6 +23,8 @@ export interface Heartbeat {
    * milliseconds.
    */
   readonly storedAtMs?: number | undefined;
+  /** It reports something about the site, or answers such reports: it does not wait for a relay. */
+  readonly isUrgent?: boolean;
 }
 
 export type KubeAnswer =

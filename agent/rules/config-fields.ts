@@ -26,6 +26,7 @@ import {
   textMap,
   wholeNumber,
   wholeNumberText,
+  witnessSettings,
 } from './config-readers.ts';
 import { EVICTION_SIGNALS } from './eviction-signals.ts';
 
@@ -82,6 +83,7 @@ export const AGENT_FIELDS = {
   heartbeatCertificateAuthorityFile: text,
   heartbeatCertificateAuthority: text,
   relay: relaySettings,
+  witness: witnessSettings,
   bootstrapTokenFile: text,
   bootstrapToken: text,
   tokenFile: text,

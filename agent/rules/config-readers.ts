@@ -7,7 +7,7 @@ import type { Taint, TaintEffect } from '../../shared/kinds/types.ts';
 import { parseGoDuration } from '../../shared/kubernetes/go-duration.ts';
 import { isJsonObject } from '../../shared/kubernetes/json.ts';
 import { parseQuantity } from '../../shared/kubernetes/quantity.ts';
-import type { PriorityGrace, RelayConfig, ThresholdValue } from '../config.ts';
+import type { PriorityGrace, RelayConfig, ThresholdValue, WitnessConfig } from '../config.ts';
 import { parseGoBoolean } from './go-boolean.ts';
 
 /** `path` leads from the field to the wrong value inside it. */
@@ -187,6 +187,22 @@ export const relaySettings: Reader<RelayConfig> = (value) => {
   return read({ ...texts, port: readPort.value });
 };
 
+export type WitnessSettings = WitnessConfig & { readonly enabled: boolean };
+/** What is not configured. */
+export const DEFAULT_WITNESS: WitnessSettings = { enabled: true, address: '', port: 7_445 };
+
+export const witnessSettings: Reader<WitnessSettings> = (value) => {
+  if (!isJsonObject(value)) return unfit('{enabled, port, address}');
+  const { enabled, port, address, ...others } = { ...DEFAULT_WITNESS, ...value };
+  const faults: ReadFault[] = Object.keys(others).map((key) => ({ path: [key], expected: NO_SUCH_FIELD }));
+  const readPort = wholeNumber(1, 65_535)(port);
+  if (readPort.kind === 'unfit') faults.push({ path: ['port'], expected: 'a port, a whole number from 1 to 65535' });
+  if (typeof enabled !== 'boolean') faults.push({ path: ['enabled'], expected: 'true or false' });
+  if (typeof address !== 'string') faults.push({ path: ['address'], expected: 'the address to listen on' });
+  return readPort.kind === 'unfit' || faults.length > 0
+    ? { kind: 'unfit', faults }
+    : read({ enabled, port: readPort.value, address });
+};
 const ENFORCEMENTS = ['none', 'pods', 'system-reserved', 'kube-reserved'];
 
 /** enforceNodeAllocatable. Groups of the system are not ours, so only `pods` has an effect. */

@@ -18,7 +18,7 @@ import {
   type Settings,
   UNUSED_KUBELET_FIELDS,
 } from './config-fields.ts';
-import { NO_SUCH_FIELD, type Reader } from './config-readers.ts';
+import { DEFAULT_WITNESS, NO_SUCH_FIELD, type Reader } from './config-readers.ts';
 import { leaseDurationSeconds } from './lease.ts';
 import { parseNodeIpArgument } from './node-ip.ts';
 import { nodeLabelComplaints, registerTaintComplaints } from './node-labels.ts';
@@ -281,6 +281,7 @@ function assemble(gathering: Gathering, hostname: string): Pick<CheckedConfig, '
       heartbeatEndpoint: checkedHeartbeatEndpoint(gathering),
       heartbeatCertificateAuthority: settings.heartbeatCertificateAuthority,
       relay: settings.relay,
+      witness: witnessOf(settings),
       bootstrapToken: settings.bootstrapToken,
       token: settings.token,
       updatePublicKey: settings.updatePublicKey,
@@ -398,6 +399,12 @@ function checkedHeartbeatEndpoint(gathering: Gathering): string | undefined {
     gathering.fault('heartbeatEndpoint', `heartbeatEndpoint: expected no configured token: ${reason}`);
   }
   return heartbeatEndpoint.replace(/\/+$/, '');
+}
+
+/** Only the relay of a machine can ask others to probe it. */
+function witnessOf({ heartbeatEndpoint = '', witness = DEFAULT_WITNESS }: Settings): AgentConfig['witness'] {
+  const { enabled, address, port } = witness;
+  return enabled && heartbeatEndpoint !== '' ? { address, port } : undefined;
 }
 
 function checkedClusterId(gathering: Gathering): string {

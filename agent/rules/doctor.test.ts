@@ -31,6 +31,7 @@ const healthy: Readings = {
   agent: { kind: 'healthy' },
   updates: { isOnTrial: false, failed: undefined },
   usedRelay: undefined,
+  witness: undefined,
   ownRelay: undefined,
   swapFault: undefined,
   offline: {

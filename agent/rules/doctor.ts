@@ -3,6 +3,7 @@ import type { AgentConfig } from '../config.ts';
 import { type OfflineReadings, offlineFindings } from './doctor-offline.ts';
 import { type RelayReadings, relayFindings } from './doctor-relay.ts';
 import { type PreshutdownReading, preshutdownFindings } from './doctor-windows.ts';
+import { type WitnessReading, witnessFindings } from './doctor-witness.ts';
 import { type Finding, failed, isCertificateFault, ok, warning } from './finding.ts';
 
 /** One HTTPS request to the endpoint, without a token. */
@@ -85,6 +86,8 @@ export interface Readings extends RelayReadings, OfflineReadings {
   readonly runtime: RuntimeReading;
   readonly agent: AgentReading;
   readonly updates: UpdatesReading;
+  /** Undefined: the site does not watch this machine. */
+  readonly witness: WitnessReading | undefined;
   /** Why the agent would not start with the swap of this machine; undefined: it would. */
   readonly swapFault: string | undefined;
 }
@@ -101,6 +104,7 @@ export type DoctorConfig = Pick<
   | 'updatePublicKey'
   | 'heartbeatEndpoint'
   | 'relay'
+  | 'witness'
 >;
 
 const DAY_MS = 86_400_000;
@@ -117,6 +121,7 @@ export function findingsOf(config: DoctorConfig, readings: Readings, nowMs: numb
     key(config, readings.key, commandsOf(readings)),
     token(config, readings.token),
     ...relayFindings(config, readings, { isRunning: isRunning(readings.agent), nowMs }),
+    ...witnessFindings(config, readings.witness, isRunning(readings.agent)),
     runtime(readings.runtime),
     ...(readings.runtime.kind === 'exec' ? [cgroups(readings.cgroups)] : []),
     ...shutdown(config, readings.shutdown),

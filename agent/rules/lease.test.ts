@@ -45,6 +45,7 @@ describe('a Lease', () => {
           'nodekeeper.dev/pods-version': '1',
           'nodekeeper.dev/logs-version': '2',
           'nodekeeper.dev/heartbeat-url': 'https://x',
+          'nodekeeper.dev/silent-machines': 'machine n2',
         },
       },
       spec: { holderIdentity: 'someone', leaseTransitions: 3, leaseDurationSeconds: 1, renewTime: 'old' },
@@ -73,6 +74,12 @@ describe('a Lease', () => {
     expect(needsOwner({ metadata: { ownerReferences: [owner] } })).toBe(false);
     expect(renewedLease(bare, { ...timing, node }).metadata).toEqual({ name: 'n1', ownerReferences: [owner] });
     expect(renewedLease(bare, timing).metadata).toEqual({ name: 'n1' });
+  });
+
+  it('reports machines that are silent on the network of its site', () => {
+    const renewal = { leaseDurationSeconds: 40, nowMs: NOW_MS, silentMachines: 'machine n2' };
+    const { annotations } = renewedLease(annotated({ 'example.com/a': 'b' }), renewal).metadata;
+    expect(annotations).toEqual({ 'example.com/a': 'b', 'nodekeeper.dev/silent-machines': 'machine n2' });
   });
 
   it('names versions of pods and logs', () => {

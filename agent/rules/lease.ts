@@ -7,6 +7,7 @@ import { HEARTBEAT_URL_ANNOTATION } from '../../shared/fleet/nodes/heartbeat-url
 import { BEAT_INTERVAL_ANNOTATION, LEASE_DURATION_ANNOTATION } from '../../shared/fleet/nodes/node-profile.ts';
 import { type NodeUsage, USAGE_ANNOTATION, usageText } from '../../shared/fleet/nodes/node-usage.ts';
 import { INTERVAL_JITTER } from '../../shared/fleet/policy.ts';
+import { SILENT_MACHINES_ANNOTATION } from '../../shared/fleet/witnesses/silent-machines.ts';
 import { LEASE_NAMESPACE } from '../../shared/kinds/leases/resource.ts';
 import type { KubeNode, KubeObject, OwnerReference } from '../../shared/kinds/types.ts';
 import { formatMicroTime } from '../../shared/kubernetes/time.ts';
@@ -60,6 +61,8 @@ export interface Renewal {
   readonly nowMs: number;
   /** What the machine used in the last minute. */
   readonly usage?: NodeUsage | undefined;
+  /** What the machine reports about others of its site. */
+  readonly silentMachines?: string | undefined;
   /** The Node that was just read; used only if `needsOwner`. */
   readonly node?: KubeNode | undefined;
 }
@@ -88,16 +91,24 @@ export const needsOwner = (lease: KubeObject): boolean => (lease.metadata.ownerR
 /**
  * The body of a renewal: the base with the new duration and renewal time, and a missing owner added. The holder stays.
  */
-export function renewedLease(base: KubeObject, { leaseDurationSeconds, nowMs, node, usage }: Renewal): KubeObject {
+export function renewedLease(
+  base: KubeObject,
+  { leaseDurationSeconds, nowMs, node, usage, silentMachines }: Renewal,
+): KubeObject {
   const {
     [PODS_VERSION_ANNOTATION]: _pods,
     [LOGS_VERSION_ANNOTATION]: _logs,
     [BEAT_INTERVAL_ANNOTATION]: _interval,
     [LEASE_DURATION_ANNOTATION]: _duration,
     [HEARTBEAT_URL_ANNOTATION]: _url,
+    [SILENT_MACHINES_ANNOTATION]: _silent,
     ...kept
   } = base.metadata.annotations ?? {};
-  const annotations = usage === undefined ? kept : { ...kept, [USAGE_ANNOTATION]: usageText(usage) };
+  const annotations = {
+    ...kept,
+    ...(usage === undefined ? {} : { [USAGE_ANNOTATION]: usageText(usage) }),
+    ...(silentMachines === undefined ? {} : { [SILENT_MACHINES_ANNOTATION]: silentMachines }),
+  };
   const { annotations: _all, ...metadata } = base.metadata;
   return {
     ...base,

@@ -38,7 +38,7 @@ describe('a site with a relay', { timeout: 120_000 }, () => {
     start('relay', metricsPort, `relay:\n  port: ${relayPort}\n  ${files}`);
     await until(async () => (await metrics()) !== '', soon);
     const relayed = `heartbeatEndpoint: https://127.0.0.1:${relayPort}\nheartbeatCertificateAuthorityFile: ${directory}/site-ca.pem`;
-    for (const name of MACHINES) start(name, 0, relayed);
+    for (const name of MACHINES) start(name, 0, `${relayed}\nwitness:\n  port: ${await freePort()}`);
   }, 120_000);
 
   afterAll(async () => {
@@ -119,6 +119,8 @@ healthzPort: ${healthzPort}
   it('sends the heartbeats of its machines, and its machines are Ready', async () => {
     await until(async () => (await relayedHeartbeats()) >= 4, soon);
     for (const name of MACHINES) expect(await readyOf(name)).toBe('True');
+    expect(await metrics()).toContain('nodekeeper_agent_site_machines 2');
+    expect(await metrics()).toContain('nodekeeper_agent_site_probes_total{outcome="answered"} 2');
     expect(await metrics()).not.toContain('nodekeeper_agent_relay_batches_total{outcome="failed"}');
     // Creations are answered 201: these are the batches.
     expect(await metrics()).toMatch(/nodekeeper_agent_requests_total\{code="200",method="POST"\} \d/);

@@ -390,6 +390,17 @@ describe('a relay', () => {
     });
   });
 
+  it('is asked for probes by the others, which answer at a port unless that is turned off', () => {
+    const relay = 'heartbeatEndpoint: https://relay.site:7443\n';
+    expect(withFields(relay).witness).toEqual({ address: '', port: 7_445 });
+    expect(withFields(`${relay}witness:\n  port: 1\n  address: '::'\n`).witness).toEqual({ address: '::', port: 1 });
+    for (const fields of [`${relay}witness:\n  enabled: false\n`, 'witness:\n  port: 1\n', '']) {
+      expect(withFields(fields).witness).toBeUndefined();
+    }
+    expect(faults(`${relay}witness:\n  port: x\n  enabled: 1\n  address: 2\n  more: 3\n`)).toHaveLength(4);
+    expect(faults(`${relay}witness: 7445\n`)).toEqual(['a.yaml:5: witness 7445: expected {enabled, port, address}']);
+  });
+
   it('reports each wrong field with its line', () => {
     expect(faults('relay:\n  port: 0\n  certificateFile: relay.pem\n  key: /r.key\n')).toEqual([
       'a.yaml:7: relay.key: no such field',

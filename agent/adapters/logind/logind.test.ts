@@ -258,6 +258,7 @@ describe.skipIf(missing.length > 0)(`logind on a bus of its own${why}`, () => {
       },
       time: realTime,
       log: silentLog,
+      onSuspend: () => {},
       onResume: () => {
         resumes += 1;
       },

@@ -29,6 +29,7 @@ async function world(
     port: 0,
     certificate,
     waitingMax,
+    site: () => ({ received() {}, closed() {} }),
     relay: async (item) => {
       items.push(item);
       return answer(item);

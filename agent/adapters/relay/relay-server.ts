@@ -1,16 +1,20 @@
 /**
- * The HTTPS server of a relay, for the machines of its site. It serves heartbeats and nothing else. Machines keep their
- * connection. Connections, sizes, times and waiting requests are bounded: beyond a bound a machine is refused, and
- * sends its heartbeat directly.
+ * The HTTPS server of a relay, for the machines of its site. It serves heartbeats and the connection for the site, and
+ * nothing else. Machines keep their connections. Connections, sizes, times and waiting requests are bounded: beyond a
+ * bound a machine is refused, and sends its heartbeat directly.
  */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo, Server as NetServer } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { createSecureContext } from 'node:tls';
 import type { LeaseBatchAnswerItem, LeaseBatchItem } from '../../../shared/fleet/nodes/lease-batch.ts';
 import { bytesOf } from '../../../shared/host/http-body.ts';
+import type { AcceptSiteLine } from '../../ports/site.ts';
 import { notRelayed, RELAYED_BODY_BYTES_MAX, relayedRequest, statusAnswer } from '../../rules/relay.ts';
+import { SITE_PATH, SITE_PROTOCOL } from '../../rules/site-message.ts';
+import { openSiteLine } from '../site/site-line.ts';
 import type { CertifiedKey } from './certificates.ts';
 
 export interface RelayServerOptions {
@@ -23,6 +27,8 @@ export interface RelayServerOptions {
   readonly waitingMax?: number;
   /** Never rejects. */
   readonly relay: (item: LeaseBatchItem) => Promise<LeaseBatchAnswerItem>;
+  /** Machines that keep a connection for the site (docs/witnesses.md). */
+  readonly site: AcceptSiteLine;
 }
 
 export interface RelayServer {
@@ -32,7 +38,8 @@ export interface RelayServer {
   close(): Promise<void>;
 }
 
-const CONNECTIONS_MAX = 1_000;
+/** Two for each of 1,000 machines: one for heartbeats, one for the site. */
+const CONNECTIONS_MAX = 2_000;
 const WAITING_MAX = 1_000;
 /** Time limit of the head and the body of a request. Milliseconds. */
 const REQUEST_TIMEOUT_MS = 5_000;
@@ -82,6 +89,16 @@ export async function serveRelay(options: RelayServerOptions): Promise<RelayServ
     waiting -= 1;
     if (answer !== undefined) send(response, answer);
   });
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    if (request.url !== SITE_PATH || request.headers.upgrade !== SITE_PROTOCOL) {
+      socket.on('error', () => socket.destroy());
+      socket.end('HTTP/1.1 404 Not Found\r\nconnection: close\r\ncontent-length: 0\r\n\r\n');
+      return;
+    }
+    request.socket.setTimeout(0);
+    socket.write(`HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: ${SITE_PROTOCOL}\r\n\r\n`);
+    openSiteLine(socket, head, addressOf(request), options.site);
+  });
   await listenOn(server, options);
   return {
     port: (server.address() as AddressInfo).port,
@@ -89,6 +106,9 @@ export async function serveRelay(options: RelayServerOptions): Promise<RelayServ
     close: () => close(server),
   };
 }
+
+/** IPv4 as such, also on a socket of IPv6. */
+const addressOf = ({ socket }: IncomingMessage): string => (socket.remoteAddress ?? '').replace(/^::ffff:/i, '');
 
 async function answerTo(request: IncomingMessage, { relay }: RelayServerOptions): Promise<LeaseBatchAnswerItem> {
   const body = await bytesOf(request, RELAYED_BODY_BYTES_MAX);

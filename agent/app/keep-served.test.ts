@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { SteppedTime, settle } from '../../test/support/stepped-time.ts';
-import { keepHealthServed } from './health-listener.ts';
+import { keepServed } from './keep-served.ts';
 
 function listener(refusals: readonly string[]) {
   const time = new SteppedTime(0);
@@ -9,8 +9,9 @@ function listener(refusals: readonly string[]) {
   const line = (message: string, fields?: object) => void lines.push(`${message} ${JSON.stringify(fields)}`);
   const left = [...refusals];
   const state = { opens: 0, isOpen: false };
-  const running = keepHealthServed(
+  const running = keepServed(
     {
+      name: '/healthz',
       port: 10_248,
       open: async () => {
         state.opens += 1;

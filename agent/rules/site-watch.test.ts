@@ -1,0 +1,88 @@
+import { describe, expect, it } from 'vitest';
+import { isLate, nextWitness, siteView, type WatchedMachine } from './site-watch.ts';
+
+const NEVER = Number.NEGATIVE_INFINITY;
+const machine = (name: string, over: Partial<WatchedMachine> = {}): WatchedMachine => ({
+  name,
+  isConnected: true,
+  answeredAtMs: 100_000,
+  brokenAtMs: NEVER,
+  excusedUntilMs: NEVER,
+  isProbeable: true,
+  silentSinceMs: undefined,
+  ...over,
+});
+const silent = (name: string, over: Partial<WatchedMachine> = {}) =>
+  machine(name, { answeredAtMs: 90_000, silentSinceMs: 93_500, ...over });
+const names = (count: number) => Array.from({ length: count }, (_, index) => `n${index}`);
+
+describe('a machine is late', () => {
+  const lateFrom = (over: Partial<WatchedMachine>) => {
+    const each = machine('n', over);
+    for (let atMs = 100_000; atMs < 200_000; atMs += 1) if (isLate(each, atMs)) return atMs - 100_000;
+    return undefined;
+  };
+
+  it('half a second after the beat that is missing', () => {
+    expect(lateFrom({})).toBe(2_500);
+  });
+
+  it('a second after its connection broke, and not later than without that', () => {
+    expect(lateFrom({ isConnected: false, brokenAtMs: 100_300 })).toBe(1_300);
+    expect(lateFrom({ isConnected: false, brokenAtMs: 101_900 })).toBe(2_500);
+    expect(lateFrom({ brokenAtMs: 100_300 })).toBe(2_500);
+  });
+
+  it('2.5 s after an answer to a probe without a connection', () => {
+    expect(lateFrom({ isConnected: false, brokenAtMs: 99_000 })).toBe(2_500);
+  });
+
+  it('after the silence that it announced', () => {
+    expect(lateFrom({ isConnected: false, brokenAtMs: 100_000, excusedUntilMs: 130_000 })).toBe(32_500);
+  });
+});
+
+describe('what a relay may report', () => {
+  const view = (machines: readonly WatchedMachine[]) => siteView(machines, 100_000);
+
+  it('is the silent machines by name, up to a third of the site, the relay included', () => {
+    expect(view([machine('b'), silent('a')])).toEqual({ kind: 'clear', silent: ['a'] });
+    expect(view([...names(3).map((name) => machine(name)), silent('z'), silent('a')])).toEqual({
+      kind: 'clear',
+      silent: ['a', 'z'],
+    });
+    expect(view([...names(2).map((name) => machine(name)), silent('z'), silent('a')])).toEqual({ kind: 'tooMany' });
+    expect(view([silent('a')])).toEqual({ kind: 'tooMany' });
+  });
+
+  it('counts machines that are late and not yet probed as silent', () => {
+    const late = machine('l', { answeredAtMs: 97_000 });
+    expect(view([machine('b'), silent('a'), late])).toEqual({ kind: 'tooMany' });
+  });
+
+  it('is nothing of a machine that never answered a probe, or that announced its silence', () => {
+    expect(view([machine('b'), silent('a', { isProbeable: false })])).toEqual({ kind: 'clear', silent: [] });
+    const asleep = names(9).map((name) => machine(name, { answeredAtMs: 0, excusedUntilMs: 100_001 }));
+    expect(view([machine('b'), silent('z'), ...asleep])).toEqual({ kind: 'clear', silent: ['z'] });
+  });
+
+  it('is nothing when all others are silent', () => {
+    expect(view([silent('a'), silent('b')])).toEqual({ kind: 'cutOff' });
+  });
+});
+
+describe('the witness', () => {
+  it('is each machine in turn, and never one that is late, away or not connected', () => {
+    const machines = [
+      machine('c'),
+      machine('a'),
+      silent('b'),
+      machine('d', { isConnected: false }),
+      machine('e', { excusedUntilMs: 200_000 }),
+      machine('f'),
+    ];
+    const asked = ['', 'a', 'c', 'f', 'zz'].map((previous) => nextWitness(machines, previous, 100_000));
+    expect(asked).toEqual(['a', 'c', 'f', 'a', 'a']);
+    expect(nextWitness([silent('b')], '', 100_000)).toBeUndefined();
+  });
+});
