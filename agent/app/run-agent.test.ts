@@ -4,6 +4,7 @@ import { recordsOf, textOf } from '../../shared/kubernetes/normal-form.ts';
 import { silentLog, silentMeter } from '../../test/support/agent-api.ts';
 import { type ApiInMemory, apiInMemory, pod, podsIn } from '../../test/support/api-in-memory.ts';
 import { CutDisk } from '../../test/support/cut-disk.ts';
+import { edgeMachine as machine } from '../../test/support/edge-machine.ts';
 import { memoryHeartbeatFile } from '../../test/support/memory-heartbeat-file.ts';
 import { memoryRuntime } from '../../test/support/memory-runtime.ts';
 import { memoryVolumes } from '../../test/support/memory-volumes.ts';
@@ -12,42 +13,11 @@ import { loadConfig } from '../adapters/config/load-config.ts';
 import type { AgentConfig } from '../config.ts';
 import type { HealthCheck } from '../ports/health-check.ts';
 import type { KubeApi } from '../ports/kube-api.ts';
-import type { Machine } from '../ports/machine.ts';
 import type { UpdateSource } from '../ports/update-source.ts';
 import { LOGIND_SHUTDOWN } from '../rules/shutdown-start.ts';
 import { type AgentParts, runAgent } from './run-agent.ts';
 import { AgentStartError } from './start-checks.ts';
 import { InstalledVersions } from './updates/installed-versions.ts';
-
-const GIB = 2 ** 30;
-const fileSystem = { capacityBytes: 100 * GIB, availableBytes: 90 * GIB, inodes: 1_000, inodesFree: 900 };
-const machine: Machine = {
-  hostname: () => 'edge-1',
-  facts: async () => ({
-    cpuCores: 4,
-    memoryBytes: 8 * GIB,
-    swapBytes: 0,
-    hugePages: {},
-    machineId: 'm',
-    systemUuid: 's',
-    bootId: 'b',
-    kernelVersion: '6.1',
-    osImage: 'Linux',
-    operatingSystem: 'linux',
-    architecture: 'arm64',
-  }),
-  use: async () => ({
-    memoryAvailableBytes: 6 * GIB,
-    nodeFs: fileSystem,
-    imageFs: fileSystem,
-    pidsMax: 1_000,
-    pidsUsed: 10,
-    cpuBusySeconds: 100,
-  }),
-  addresses: () => [{ interfaceName: 'eth0', address: '192.0.2.7', family: 4 }],
-  defaultAddress: async () => '192.0.2.7',
-  lookup: async () => [],
-};
 
 function configured(): AgentConfig {
   const loaded = loadConfig(['--endpoint', 'https://api.example', '--token', 't', '--root-dir', '/x'], {
