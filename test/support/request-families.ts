@@ -4,10 +4,12 @@
  */
 
 import { LEASE_BATCH_API_VERSION, LEASE_BATCH_KIND, LEASE_BATCHES_PATH } from '../../shared/fleet/nodes/lease-batch.ts';
+import { SILENT_MACHINES_ANNOTATION } from '../../shared/fleet/witnesses/silent-machines.ts';
 import type { ResourceDescriptor } from '../../shared/kinds/descriptor.ts';
 import { schemaOf } from '../../shared/kinds/schemas.ts';
 import { messages } from '../../shared/kinds/upstream.ts';
 import type { Field, ListSchema, MapSchema, Schema, StructSchema } from '../../shared/kubernetes/schema.ts';
+import { CHANGE_READS } from '../../shared/watches/change-read.ts';
 import { APPLY, JSON_PATCH, MERGE, type Send, STRATEGIC } from './api-in-memory.ts';
 import { APPLICATION_OBJECTS } from './application-objects.ts';
 import { PROTOBUF, protobufBody } from './protobuf-body.ts';
@@ -500,13 +502,67 @@ function batchFamilies(): readonly Family[] {
   ];
 }
 
+const CHANGE_READ_RESOURCES: Readonly<Record<string, (index: number) => unknown>> = {
+  'of unknown resources': (index) => ({ group: '', resource: `r${index}`, after: '1' }),
+  'of one resource': () => ({ group: '', resource: 'pods', after: '1' }),
+  'of unknown groups': (index) => ({ group: `g${index}.example`, resource: 'pods', after: '1' }),
+  'with malformed versions': (index) => ({ group: '', resource: 'pods', after: `x${index}` }),
+  'with long versions': () => ({ group: '', resource: 'pods', after: '9'.repeat(500) }),
+  'with unknown fields': (index) => ({ group: '', resource: 'pods', after: '1', [`u${index}`]: [index] }),
+  'that are texts': () => 'x'.repeat(100),
+};
+
+/** Of many resources, and of changes after malformed versions. A request may name 100 resources. */
+function changeReadFamilies(): readonly Family[] {
+  const { group, version, resource, kind } = CHANGE_READS;
+  const path = `/apis/${group}/${version}/${resource}`;
+  const to = { method: 'POST', path, contentType: 'application/json' };
+  const bodies = Object.entries(CHANGE_READ_RESOURCES).map(([name, resourceOf]) => ({
+    name: `change read: ${name}`,
+    requests(bytes: number) {
+      const count = Math.ceil(bytes / JSON.stringify(resourceOf(0)).length);
+      const resources = Array.from({ length: count }, (_, index) => resourceOf(index));
+      return [{ ...to, body: { apiVersion: `${group}/${version}`, kind, spec: { resources } } }];
+    },
+  }));
+  const odd = Object.entries(BODIES).map(([name, textOf]) => ({
+    name: `change read: ${name}`,
+    requests: (bytes: number) => [{ ...to, body: textOf(bytes) }],
+  }));
+  return [...bodies, ...odd];
+}
+
+/** Reports of silent machines in a heartbeat. */
+const REPORTS: Readonly<Record<string, (bytes: number) => string>> = {
+  'many names': (bytes) => `hub ${repeatText(bytes, (index) => `n${index}`, ',')}`,
+  'one name many times': (bytes) => `hub ${repeatText(bytes, () => 'n1', ',')}`,
+  commas: (bytes) => `machine ${','.repeat(bytes)}`,
+  'a long name': (bytes) => `machine ${'a-'.repeat(bytes / 2)}`,
+  dots: (bytes) => `machine ${'a.'.repeat(bytes / 2)}b`,
+  spaces: (bytes) => `hub${' '.repeat(bytes)}`,
+};
+
+const reportFamilies = (): readonly Family[] =>
+  Object.entries(REPORTS).map(([name, textOf]) => ({
+    ...SMALL,
+    name: `heartbeat: report of silent machines, ${name}`,
+    requests: (bytes) => [
+      {
+        ...{ method: 'PATCH', path: `${LEASES}/n0`, contentType: MERGE },
+        body: { metadata: { annotations: { [SILENT_MACHINES_ANNOTATION]: textOf(bytes) } }, spec: {} },
+      },
+    ],
+  }));
+
 /** Every family of requests to these kinds. */
 export function requestFamilies(kinds: readonly ResourceDescriptor[]): readonly Family[] {
   const targets = kinds.flatMap((each) => targetOf(each) ?? []);
   return [
     ...targets.flatMap((target) => [...bodyFamilies(target), ...queryFamilies(target)]),
     ...targets.filter(({ descriptor }) => descriptor.resource === 'leases').flatMap(heartbeatFamilies),
+    ...reportFamilies(),
     ...batchFamilies(),
+    ...changeReadFamilies(),
     ...wireFamilies(),
   ];
 }
