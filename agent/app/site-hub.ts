@@ -75,6 +75,7 @@ export class SiteHub {
   #lastWitness = '';
   #probes = 0;
   #isHeldBack = false;
+  #hasStopped = false;
   #steppedAtMs: number;
   #steppedAtUptimeMs: number;
 
@@ -87,7 +88,7 @@ export class SiteHub {
   /** A machine has connected. */
   accept(line: SiteLine): SiteLineEvents {
     const open: OpenLine = { line, machine: undefined, receivedAtMs: this.#dependencies.time.monotonicMs() };
-    if (this.#lines.size >= LINES_MAX) {
+    if (this.#hasStopped || this.#lines.size >= LINES_MAX) {
       void line.close();
       return { received() {}, closed() {} };
     }
@@ -110,6 +111,8 @@ export class SiteHub {
       await time.sleep(STEP_MS, stop);
       if (!stop.aborted) this.#step();
     }
+    // A connection that is opened now would keep the server of the relay open.
+    this.#hasStopped = true;
     await Promise.all([...this.#lines].map(({ line }) => line.close()));
   }
 
@@ -151,7 +154,6 @@ export class SiteHub {
     if (message.kind === 'goodbye') {
       if (open.machine !== undefined) open.machine.excusedUntilMs = nowMs + message.forSeconds * 1_000;
       void open.line.close();
-      this.#review();
       return;
     }
     const machine = this.#machineOf(open, message);
@@ -159,13 +161,11 @@ export class SiteHub {
       void open.line.close();
       return;
     }
-    const wasLate = isLate(machine, nowMs);
     machine.beatAtMs = nowMs;
     machine.answeredAtMs = nowMs;
     machine.excusedUntilMs = Number.NEGATIVE_INFINITY;
     machine.silentSinceMs = undefined;
     send(open.line, { kind: 'seen' });
-    if (wasLate) this.#review();
   }
 
   /** The machine of a beat. The newest connection with a name has it. */
@@ -212,7 +212,6 @@ export class SiteHub {
     machine.line = undefined;
     machine.isConnected = false;
     machine.brokenAtMs = this.#dependencies.time.monotonicMs();
-    this.#review();
   }
 
   #look(machine: Machine, nowMs: number): void {
@@ -253,7 +252,7 @@ export class SiteHub {
       machine.probeAtMs = startedAtMs + SITE_BEAT_MS;
       machine.answeredAtMs = nowMs;
       machine.silentSinceMs = undefined;
-    } else if (isLate(machine, nowMs) && machine.answeredAtMs <= startedAtMs) machine.silentSinceMs ??= nowMs;
+    } else if (isLate(machine, nowMs)) machine.silentSinceMs ??= nowMs;
     this.#review();
   }
 
@@ -290,7 +289,6 @@ export class SiteHub {
     for (const accused of silent) {
       const asked = this.#machines.get(this.#witnesses.get(accused) ?? '');
       if (asked !== undefined && canWitness(asked, nowMs)) continue;
-      this.#tell(asked?.name, { kind: 'release', node: accused });
       const witness = nextWitness(this.#machines.values(), this.#lastWitness, nowMs);
       this.#witnesses.set(accused, witness);
       if (witness === undefined) continue;

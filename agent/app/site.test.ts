@@ -1,6 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { silentLog, silentMeter } from '../../test/support/agent-api.ts';
 import { MemorySite } from '../../test/support/memory-site.ts';
 import { SteppedTime } from '../../test/support/stepped-time.ts';
+import type { SiteLineEvents } from '../ports/site.ts';
+import { SiteMember } from './site-member.ts';
 
 let time: SteppedTime;
 let site: MemorySite;
@@ -73,15 +76,32 @@ describe('a site', () => {
     expect(site.reports()).toEqual([]);
   });
 
-  it('asks another machine when the first witness is lost, and never two at a time', async () => {
+  it('asks another machine when the first one is lost, which then reports nothing', async () => {
     site.powerOff('b');
     await timeUntil(() => site.reports().length === 2);
-    const asked = site.probes.at(-1)!.slice(0, 1);
-    expect(asked).not.toBe('b');
+    const asked = site.probes.findLast((probe) => !probe.startsWith('hub'))!.slice(0, 1);
     site.shuttingDown.add(asked);
     await time.pass(6_000);
     expect(site.reports()).toEqual(['hub b', 'machine b']);
     expect(site.reportOf(asked).text()).toBeUndefined();
+  });
+
+  it.each([
+    [['hub'], []],
+    [['a', 'c', 'd', 'e'], ['hub b']],
+  ])('reports nothing by a process that hung during its probe: %j', async (names, reports) => {
+    for (const name of names) site.probeMs.set(name, 1_600);
+    site.powerOff('b');
+    await time.pass(30_000);
+    expect(site.reports()).toEqual(reports);
+  });
+
+  it('keeps a report while a later probe of its process proves nothing', async () => {
+    site.powerOff('b');
+    await timeUntil(() => site.reports().length === 2);
+    for (const name of ['a', 'c', 'd', 'e']) site.probeMs.set(name, 1_600);
+    await time.pass(6_000);
+    expect(site.reports()).toEqual(['hub b', 'machine b']);
   });
 
   it('asks the machines in turn', async () => {
@@ -214,12 +234,18 @@ describe('what machines send', () => {
     expect(site.reports()).toEqual([]);
   });
 
-  it('closes a connection with an unreadable line, with two names, and without beats', async () => {
+  it('closes a connection with an unreadable line, with two names, with a name of a newer one, and without beats', async () => {
     const lines = [site.connect('x'), site.connect('y'), site.connect('z')];
     lines[0]!.say({ kind: 'beats' });
     lines[1]!.say({ kind: 'beat', node: 'y', port: 1 });
     expect(lines.map((each) => each.isOpen())).toEqual([false, true, true]);
-    lines[1]!.say({ kind: 'beat', node: 'z', port: 1 });
+    site.connect('w').say({ kind: 'beat', node: 'y', port: 1 });
+    await time.pass(0);
+    expect(lines.map((each) => each.isOpen())).toEqual([false, false, true]);
+    lines[1] = site.connect('y');
+    lines[1].say({ kind: 'beat', node: 'y', port: 1 });
+    expect(lines.map((each) => each.isOpen())).toEqual([false, true, true]);
+    lines[1].say({ kind: 'beat', node: 'z', port: 1 });
     expect(lines.map((each) => each.isOpen())).toEqual([false, false, true]);
     await time.pass(16_000);
     expect(lines.map((each) => each.isOpen())).toEqual([false, false, false]);
@@ -241,6 +267,11 @@ describe('what machines send', () => {
   it('is bounded in connections', () => {
     const lines = Array.from({ length: 1_000 }, (_, index) => site.connect(`x${index}`));
     expect(lines.filter((each) => each.isOpen())).toHaveLength(995);
+  });
+
+  it('is refused by a relay that has stopped', async () => {
+    await site.end();
+    expect(site.connect('x').isOpen()).toBe(false);
   });
 });
 
@@ -265,6 +296,11 @@ describe('a machine that loses its relay', () => {
     expect(times.every((at, index) => index === 0 || at - times[index - 1]! <= 4.1)).toBe(true);
     expect(times.at(-1)).toBeGreaterThan(75);
     expect(times.at(-1)).toBeLessThan(90);
+  });
+
+  it('sends the first one soon when the connection breaks, not at the same moment as others', async () => {
+    site.killHub();
+    expect((await answers('b', 60)).slice(0, 2)).toEqual([1, 5]);
   });
 
   it('stops when the relay answers again', async () => {
@@ -305,4 +341,36 @@ describe('a machine with a relay that', () => {
     await time.pass(6_000);
     expect(site.reports()).toEqual(['hub b', 'machine b']);
   });
+});
+
+it('a machine probes at most 32 others at a time, and never itself', async () => {
+  const probed = new Set<string>();
+  const stop = new AbortController();
+  let events: SiteLineEvents | undefined;
+  const member = new SiteMember({
+    nodeName: 'x',
+    join: async (own) => {
+      events = own;
+      return { kind: 'joined', line: { address: '10.0.0.1', send() {}, close: async () => {} } };
+    },
+    probe: async ({ node }) => {
+      probed.add(node);
+      return true;
+    },
+    report: site.reportOf('x'),
+    witnessPort: () => 0,
+    isShuttingDown: () => false,
+    time,
+    fraction: () => 0,
+    log: silentLog,
+    meter: silentMeter,
+  });
+  const running = member.run(stop.signal);
+  await time.pass(0);
+  const ask = (node: string) => events!.received(JSON.stringify({ kind: 'probe', node, address: '10.0.0.2', port: 1 }));
+  for (const node of ['x', ...Array.from({ length: 40 }, (_, index) => `n${index}`)]) ask(node);
+  await time.pass(3_000);
+  expect([probed.size, probed.has('x')]).toEqual([32, false]);
+  stop.abort();
+  await running;
 });

@@ -41,6 +41,8 @@ export class MemorySite {
   isSupported = true;
   /** By name: the port that a machine says it answers on. */
   readonly ports = new Map<string, number>();
+  /** By name: how long its probes take that receive no answer. Milliseconds. */
+  readonly probeMs = new Map<string, number>();
   readonly #running: Promise<void>;
 
   constructor(time: SteppedTime) {
@@ -99,6 +101,12 @@ export class MemorySite {
   kill(name: string): void {
     this.powerOff(name);
     for (const each of this.#lines) if (each.name === name) this.#close(each);
+  }
+
+  /** The relay is killed. */
+  killHub(): void {
+    this.powerOff(HUB);
+    for (const each of this.#lines) this.#close(each);
   }
 
   /** The agent stops. */
@@ -177,7 +185,7 @@ export class MemorySite {
       this.probes.push(`${from}>${node}`);
       const isReached = !this.#isCut(from, node) && !this.#isCut(node, from);
       if (isReached || address !== addressOf(node)) return this.#machines.has(node) && address === addressOf(node);
-      await this.#time.sleep(PROBE_TIMEOUT_MS);
+      await this.#time.sleep(this.probeMs.get(from) ?? PROBE_TIMEOUT_MS);
       return false;
     };
   }

@@ -213,13 +213,23 @@ describe('the connection', () => {
     );
 
   it('is opened to a relay that is trusted, until the attempt is given up', async () => {
+    const received: string[] = [];
     const port = await serve(
-      () => {},
+      (line) => received.push(line),
       () => {},
     );
     const joined = await join(port);
     expect(joined.kind).toBe('joined');
     if (joined.kind === 'joined') await joined.line.close();
+    // A goodbye is sent after the loops were asked to stop.
+    const attempt = new AbortController();
+    const leaving = await join(port, attempt.signal);
+    attempt.abort();
+    if (leaving.kind === 'joined') {
+      leaving.line.send('goodbye');
+      await leaving.line.close();
+    }
+    await until(() => received.includes('goodbye'), { withinMs: 10_000, everyMs: 10 });
     const other = makeSiteAuthority({ commonName: 'other', ...today });
     expect((await join(port, undefined, other.certificatePem)).kind).toBe('failed');
     expect((await join(port, AbortSignal.abort())).kind).toBe('failed');
