@@ -90,7 +90,9 @@ export function setUpSim(options: SimOptions): SimSetup {
     ? { largeClusterSizeThreshold: 0, nodeEvictionRatePerSecond: 0.5, secondaryNodeEvictionRatePerSecond: 0.5 }
     : {};
   const url: Partial<Policy> = parts.includes('heartbeatUrl') ? { heartbeatUrl: 'on' } : {};
-  const chosenPolicy = {
+  const chosenPolicy: Partial<Policy> = {
+    // No machine is a witness.
+    witnessGraceSeconds: 0,
     ...seededPolicy(shape),
     ...url,
     ...blocks,

@@ -2,7 +2,7 @@
 import type { TickMark } from '../../shared/decisions/ledger.ts';
 import { type ZoneDecision, zoneDraft } from '../../shared/fleet/marks/decisions.ts';
 import { gateOf } from '../../shared/fleet/marks/gate.ts';
-import { type MarkedNode, type Marking, markNodes } from '../../shared/fleet/marks/mark-nodes.ts';
+import { type MarkedNode, type Marking, type MarkToDo, markNodes } from '../../shared/fleet/marks/mark-nodes.ts';
 import { awaitsFollowUp } from '../../shared/fleet/marks/mark-parts.ts';
 import { markPods, markPodsOfNode } from '../../shared/fleet/marks/mark-pods.ts';
 import { reportMarks } from '../../shared/fleet/marks/report-marks.ts';
@@ -142,7 +142,16 @@ async function applyMarks(
 ): Promise<AppliedMarks> {
   const todo = marks.map((decision) => ({ decision, seen: seen.get(decision.nodeName)! }));
   const { here, sent, awaited, sentAfter } = await distributeMarks(dependencies, todo, at);
-  const outcome = await markNodes(dependencies, here, at);
+  return { ...(await markHere(dependencies, here, at)), sent, awaited, sentAfter };
+}
+
+/** Marks nodes in this process, and their pods. */
+export async function markHere(
+  dependencies: MonitorDependencies,
+  todo: readonly MarkToDo[],
+  at: Marking,
+): Promise<Pick<AppliedMarks, 'marked' | 'markedNames' | 'left' | 'faults'>> {
+  const outcome = await markNodes(dependencies, todo, at);
   reportMarks(dependencies, outcome);
   const pods = await markPodsOf(dependencies, outcome.marked, at);
   return {
@@ -150,9 +159,6 @@ async function applyMarks(
     markedNames: new Set(outcome.marked.map(({ decision }) => decision.nodeName)),
     left: outcome.left + pods.left,
     faults: [...outcome.faults, ...pods.faults],
-    sent,
-    awaited,
-    sentAfter,
   };
 }
 
@@ -160,7 +166,7 @@ async function applyMarks(
 async function markPodsOf(
   dependencies: MonitorDependencies,
   marked: readonly MarkedNode[],
-  { nowMs, budget }: Applying,
+  { nowMs, budget }: Marking,
 ): Promise<{ readonly left: number; readonly faults: readonly unknown[] }> {
   const faults: unknown[] = [];
   let left = 0;

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { keepProbeKey } from '../../shared/access/process-key-store.ts';
 import { processKeys } from '../../shared/access/process-keys.ts';
 import { composeDependencies, type Environment } from '../../shared/aws/controllers.ts';
@@ -29,6 +30,7 @@ export function composeNodeMonitor(environment: Environment) {
     ...probeOptions(common.items),
     takeUnits: common.takeUnits,
     ...composeEventBus(environment, config),
+    pause,
     tickQueue: queue,
     partQueue: sqsPartQueue(queueConnectionFrom(environment, config.partQueueUrl)),
     waker: lambdaWaker(lambdaConnectionFrom(environment), config.wakeFunctions),

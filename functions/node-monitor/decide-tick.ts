@@ -8,6 +8,8 @@ import { decideMonitor, type MonitorOutcome } from '../../shared/fleet/marks/rul
 import type { NodeHealth } from '../../shared/fleet/nodes/health-row.ts';
 import { DEFAULT_PROFILE, policyOf, profileNames } from '../../shared/fleet/nodes/node-profile.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
+import { testimoniesOf } from '../../shared/fleet/witnesses/accusation.rule.ts';
+import type { SilenceReport } from '../../shared/fleet/witnesses/silent-machines.ts';
 import type { FleetRecords, FleetState } from '../../shared/fleet/zones/fleet-store.ts';
 import type { ObservedTick } from './silence-watch.ts';
 
@@ -26,16 +28,19 @@ export interface MonitorWorld {
   readonly nodes: readonly NodeHealth[];
   /** Of this tick. */
   readonly probes: readonly Probe[];
+  /** What machines report about others of their sites. */
+  readonly reports: readonly SilenceReport[];
 }
 
 /** Decides on the stored state, which may have changed since the world was read. */
 export function decideTick(
-  { records, nodes, probes }: MonitorWorld,
+  { records, nodes, probes, reports }: MonitorWorld,
   state: FleetState,
   { nowMs, policy }: { readonly nowMs: number; readonly policy: Policy },
 ): Decided {
   const gate = decideGate(state.gate, { nowMs, probes, policy });
-  const outcome = decideMonitor(worldOf(records, nodes, state, gate), { nowMs, policy });
+  const testimonies = testimoniesOf(nodes, reports, { nowMs, policy });
+  const outcome = decideMonitor({ ...worldOf(records, nodes, state, gate), testimonies }, { nowMs, policy });
   const drafts = fleetDrafts(outcome, { before: state.gate, after: gate, probes, nowMs, policy });
   return { outcome, gate, before: state, disruption: disruptionAfter(outcome, state, nowMs), drafts };
 }

@@ -17,6 +17,8 @@ export interface MonitorPorts {
   readonly tickQueue?: TickQueue;
   /** Receives the parts of a mass failure for node-marker. Absent: ticks mark every node themselves. */
   readonly partQueue?: PartQueue;
+  /** Waits for the end of a shortened grace period. Absent: the next tick marks its node. Milliseconds. */
+  readonly pause?: (milliseconds: number) => Promise<unknown>;
   /** Starts the functions that have work. Absent: they are started from outside. */
   readonly waker?: Waker;
 }

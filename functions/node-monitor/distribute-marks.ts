@@ -2,6 +2,7 @@
  * Which of a tick's marks the tick writes itself, and which it sends to node-marker (docs/decisions/0027).
  *
  *   in a valid part of an earlier tick ── nothing to do: node-marker has them, or will not act on them any more
+ *   a shortened grace period ── the tick marks it: node-marker does not read the reports of other machines
  *   of the others, at most nodesMarkedPerTickMax ── the tick marks them
  *   more ── parts to the queue; the tick marks the nodes of parts that the queue did not accept
  *
@@ -37,11 +38,16 @@ export async function distributeMarks(
   if (partQueue === undefined) return { here: todo, sent: 0, awaited: 0, sentAfter: undefined };
   const { nowMs, sentBefore } = at;
   const validMs = partValidMs(policy.nodeMonitorPeriodSeconds);
+  const shortened = todo.filter(isShortened);
   const due = todo.filter(
-    ({ decision, seen }) => !isSent(deadlineMs(seen, decision.freshSinceMs, policy), sentBefore, { nowMs, validMs }),
+    (each) =>
+      !isShortened(each) &&
+      !isSent(deadlineMs(each.seen, each.decision.freshSinceMs, policy), sentBefore, { nowMs, validMs }),
   );
-  const awaited = todo.length - due.length;
-  if (due.length <= policy.nodesMarkedPerTickMax) return { here: due, sent: 0, awaited, sentAfter: undefined };
+  const awaited = todo.length - shortened.length - due.length;
+  if (due.length <= policy.nodesMarkedPerTickMax) {
+    return { here: [...shortened, ...due], sent: 0, awaited, sentAfter: undefined };
+  }
   const parts = nodesParts(due, {
     ...at,
     validMs,
@@ -51,10 +57,12 @@ export async function distributeMarks(
     parts.map(({ part }) => JSON.stringify(part)),
     clock.nowMs(),
   );
-  const here = refused.flatMap((index) => parts[index]!.todo);
-  const sent = due.length - here.length;
+  const notSent = refused.flatMap((index) => parts[index]!.todo);
+  const sent = due.length - notSent.length;
   meter.add(metric.SENT_NODES, sent, 'Count');
   log.warn('silent nodes sent to node-marker', { nodes: sent, parts: parts.length - refused.length });
   if (refused.length > 0) log.error('the queue of node-marker refused parts', { parts: refused.length });
-  return { here, sent, awaited, sentAfter: sentAfter(sentBefore, { nowMs, validMs }) };
+  return { here: [...shortened, ...notSent], sent, awaited, sentAfter: sentAfter(sentBefore, { nowMs, validMs }) };
 }
+
+const isShortened = ({ decision }: MarkToDo): boolean => decision.accusation?.shortens === true;

@@ -11,12 +11,13 @@ export const nodeMonitorManifest = {
   environment: [...POLICY_AND_TABLES, 'PROBE_URL', 'TICK_QUEUE_URL', 'PART_QUEUE_URL', 'WAKE_FUNCTIONS'],
   publishesEvents: true,
   tables: {
-    health: ['Scan', 'UpdateItem'],
+    health: ['BatchGetItem', 'Scan', 'UpdateItem'],
     objects: ['BatchGetItem', 'GetItem', 'Query', ...COMMIT],
     control: {
       fleet: ['DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem'],
       'probe-keys': ['GetItem', 'PutItem'],
       silences: ['PutItem'],
+      witnesses: ['DeleteItem', 'Query'],
       refusals: ['Query'],
       // Whether there is work for the functions that it wakes.
       'evictions-due': ['Query'],

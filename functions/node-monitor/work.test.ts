@@ -29,7 +29,7 @@ describe('a tick of node-monitor', () => {
     });
   });
 
-  it('costs one write and one read unit beyond the scan when the fleet is quiet, and logs nothing', async () => {
+  it('costs one write and one and a half read units beyond the scan when the fleet is quiet, and logs nothing', async () => {
     const { fleet, names } = await settledFleet({ a: 2, b: 2 });
     await fleet.run(0, 10, () => fleet.beat(...names));
     fleet.at(15);
@@ -40,7 +40,7 @@ describe('a tick of node-monitor', () => {
     const { writes, writeUnits, requests } = fleet.consumed();
     expect({ writes, writeUnits }).toEqual({ writes: 1, writeUnits: 1 });
     const control = requests.filter(({ table, readUnits }) => table === 'control' && readUnits > 0);
-    expect(control.map(({ readUnits }) => readUnits)).toEqual([1]);
+    expect(control.map(({ readUnits }) => readUnits)).toEqual([1, 0.5]);
     expect(fleet.told).toEqual([]);
   });
 

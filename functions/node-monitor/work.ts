@@ -2,13 +2,14 @@
  * One tick of node-monitor: read the stored state, decide (rule.ts), claim the slot, apply.
  *
  *   1. Read the control records. Exit if the slot is already claimed.
- *   2. Send probe heartbeats and scan the health table.
+ *   2. Send probe heartbeats, scan the health table, and read what machines report about others.
  *   3. Decide the safety gate, marks, zones and the eviction queue.
  *   4. Claim the slot: one conditional write with gate, probes and total disruption. The loser exits.
  *   5. Send the message that starts the next tick (chain.ts).
  *   6. Wake the functions that have work (shared/ticks/wake-up.ts).
  *   7. Apply the decisions within the time budget, then record that the tick finished. More than some hundred marks are
  *      sent to node-marker (distribute-marks.ts).
+ *   8. Look again at nodes with a shortened grace period that ends before the next tick (look-again.ts).
  *
  * The claim follows the decision, so a quiet tick is one write: its claim also records that it finished. If another
  * tick changed the control records in between, the claim is refused and this tick decides again. A tick that dies
@@ -27,7 +28,10 @@ import { publishEvents } from '../../shared/events/publish-events.ts';
 import { recordEvents } from '../../shared/events/record-event.ts';
 import { firstProbes, type GateRecord, needsAllProbes, PROBES_PER_TICK_MAX } from '../../shared/fleet/marks/gate.ts';
 import { scanHealth } from '../../shared/fleet/nodes/health-store.ts';
+import { forgetReport, readReports } from '../../shared/fleet/witnesses/report-store.ts';
+import type { SilenceReport } from '../../shared/fleet/witnesses/silent-machines.ts';
 import { StoreFault } from '../../shared/store/item-store.ts';
+import { workThrough } from '../../shared/ticks/bounded-work.ts';
 import {
   type Claim,
   type RunningTick,
@@ -43,6 +47,7 @@ import { sendNextTick } from './chain.ts';
 import { type Decided, decideTick, gateTransition, isQuiet, type MonitorWorld } from './decide-tick.ts';
 import type { MonitorDependencies } from './dependencies.ts';
 import { type WakeUpTick, wakeFunctionsWithWork } from './due-work.ts';
+import { lookAgain } from './look-again.ts';
 import { profileSweepPart } from './profile-sweep.rule.ts';
 import { reportRefusals } from './report-refusals.ts';
 import { measure, measureCost, recordSilences, reportGate, reportRareBeats } from './report-tick.ts';
@@ -95,9 +100,11 @@ export const runNodeMonitor = (dependencies: MonitorDependencies, tick: Tick): P
         const report = await applyTick(dependencies, claimed, running);
         running.faults.push(...(await evaluateProfiles(dependencies, claimed, running)));
         running.faults.push(...(await reportSeldom(dependencies, claimed, times)));
+        running.faults.push(...(await forgetReports(dependencies, claimed.reports, running)));
         return report;
       } finally {
         await wakeEvictor(dependencies, claimed, { woken: await waking, slot: tick.slot });
+        await lookAgain(dependencies, claimed, running);
       }
     },
   });
@@ -113,14 +120,37 @@ async function readWorld(
   dependencies.takeUnits?.();
   const records = await fleet.read();
   if (records.state.slot !== undefined && records.state.slot >= slot) return { kind: 'done', report: { kind: 'lost' } };
-  const [answers, nodes] = await Promise.all([
+  const [answers, nodes, reports] = await Promise.all([
     sendProbes(dependencies, records.state.gate),
     // Eventually consistent reads cost half. A stale read only makes a heartbeat look older, and every effect has a
     // condition.
     scanHealth(items, { consistent: false, rowsExpected: records.state.nodes }),
+    readSilenceReports(dependencies),
   ]);
   const probes = answers.map((accepted) => ({ sentAtMs: nowMs, accepted }));
-  return { kind: 'work', world: { records, nodes, probes } };
+  return { kind: 'work', world: { records, nodes, probes, reports } };
+}
+
+/** Without them every node has its full grace period: a read that fails must not delay the tick. */
+async function readSilenceReports({ items, policy, log }: MonitorDependencies): Promise<readonly SilenceReport[]> {
+  if (policy.witnessGraceSeconds === 0) return [];
+  return readReports(items).catch((error: unknown) => {
+    log.warn('reports of silent machines could not be read: no grace period is shortened', { error });
+    return [];
+  });
+}
+
+/** Old reports that one tick removes. */
+const FORGOTTEN_MAX = 10;
+
+async function forgetReports(
+  { items }: MonitorDependencies,
+  reports: readonly SilenceReport[],
+  { nowMs, budget }: RunningTick,
+): Promise<readonly unknown[]> {
+  const old = reports.flatMap((report) => forgetReport(report, nowMs) ?? []).slice(0, FORGOTTEN_MAX);
+  return (await workThrough(old, { concurrencyMax: FORGOTTEN_MAX, budget: budget() }, (write) => items.write(write)))
+    .faults;
 }
 
 /** Decides, and claims the slot with what was decided; control records that changed since are decided on again. */

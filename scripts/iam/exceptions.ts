@@ -20,6 +20,26 @@ export const exceptions: readonly (Exception & { readonly functions: readonly Fu
     reason: 'requests are counted here only when they are refused because an identity is over its limit',
   },
   {
+    functions: ['heartbeat'],
+    actions: ['dynamodb:UpdateItem'],
+    resource: 'table/*Control',
+    partitions: ['witnesses'],
+    reason: 'a machine of a site with a relay reports here that another one is silent on its network',
+  },
+  {
+    functions: ['node-monitor'],
+    actions: ['dynamodb:DeleteItem'],
+    resource: 'table/*Control',
+    partitions: ['witnesses'],
+    reason: 'a report is removed five minutes after it was last received',
+  },
+  {
+    functions: ['node-monitor'],
+    actions: ['dynamodb:BatchGetItem'],
+    resource: 'table/*Health',
+    reason: 'nodes are read between two ticks only while witnesses report one of them',
+  },
+  {
     functions: ['node-monitor'],
     actions: ['dynamodb:Query'],
     resource: 'table/*Control',

@@ -63,6 +63,7 @@ describe('a policy', () => {
 
   it.each<[keyof Policy, readonly unknown[], readonly unknown[]]>([
     ['nodeMonitorPeriodSeconds', [5, 10, 15, 20], [0, 1, 7, 25, 61, '5', Number.NaN]],
+    ['witnessGraceSeconds', [0, 1, 8, 40], [-1, 1.5, 41, null]],
     ['nodeStartupGracePeriodSeconds', [5, 60, 3_600], [0, -1, 1.5, Number.POSITIVE_INFINITY, null]],
     ['nodeEvictionRatePerSecond', [0, 0.01, 1, 1_000], [-0.1, 1_001, '0.1', Number.NaN]],
     ['secondaryNodeEvictionRatePerSecond', [0, 0.01], [-1]],

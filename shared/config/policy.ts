@@ -78,6 +78,7 @@ const fieldRules: { readonly [Field in keyof Policy]: FieldRule<Policy[Field]> }
     rule: `must be one of ${MONITOR_PERIODS_SECONDS.join(', ')} (seconds)`,
   },
   nodeMonitorGracePeriodSeconds: wholeSeconds(1),
+  witnessGraceSeconds: wholeSeconds(0),
   nodeStartupGracePeriodSeconds: wholeSeconds(1),
   beatIntervalSeconds: wholeSeconds(1),
   leaseDurationSeconds: wholeSeconds(1),
@@ -180,6 +181,12 @@ const relations: readonly Relation[] = [
     other: 'nodeMonitorPeriodSeconds',
     rule: 'must be at least 2 × nodeMonitorPeriodSeconds',
     holds: (policy) => policy.nodeMonitorGracePeriodSeconds >= 2 * policy.nodeMonitorPeriodSeconds,
+  },
+  {
+    field: 'witnessGraceSeconds',
+    other: 'nodeMonitorGracePeriodSeconds',
+    rule: 'must be at most nodeMonitorGracePeriodSeconds, which it shortens',
+    holds: (policy) => policy.witnessGraceSeconds <= policy.nodeMonitorGracePeriodSeconds,
   },
   {
     field: 'nodeStartupGracePeriodSeconds',

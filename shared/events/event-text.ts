@@ -32,9 +32,16 @@ export const registeredNode = (nodeName: string): EventText =>
 export const removingNode = (nodeName: string): EventText =>
   normal('RemovingNode', `Node ${nodeName} event: Removing Node ${nodeName} from Controller`);
 
-/** On the Node: node-monitor marked it. Not emitted when the node itself reported it. */
-export const nodeNotReady = (nodeName: string): EventText =>
-  normal('NodeNotReady', `Node ${nodeName} status is now: NodeNotReady`);
+/**
+ * On the Node: node-monitor marked it. Not emitted when the node itself reported it.
+ *
+ * @param witnesses machines of its site that reported it as silent, if its grace period was shortened for that
+ */
+export const nodeNotReady = (nodeName: string, witnesses: readonly string[] = []): EventText =>
+  normal(
+    'NodeNotReady',
+    `Node ${nodeName} status is now: NodeNotReady${witnesses.length === 0 ? '' : ` (silent on its site for ${witnesses.join(' and ')})`}`,
+  );
 
 const GATE_REASONS: Readonly<Record<GateReason, string>> = {
   missedTicks: 'node-monitor missed ticks',

@@ -62,6 +62,11 @@ export interface Policy {
    * Larger means slower failover, smaller means that short network trouble marks nodes.
    */
   readonly nodeMonitorGracePeriodSeconds: number;
+  /**
+   * Grace period of a silent node that two others of its site report as silent there, a relay among them. Seconds; at
+   * most the grace period, which it never lengthens; 0: such reports are not read (docs/decisions/0063).
+   */
+  readonly witnessGraceSeconds: number;
   /** Grace period, from its creation, of a node without a Ready condition. Seconds; at least one period. */
   readonly nodeStartupGracePeriodSeconds: number;
   /** Time between Lease renewals, sent to agents. Seconds. */
@@ -185,6 +190,7 @@ export interface Policy {
 export const defaultPolicy: Policy = Object.freeze({
   nodeMonitorPeriodSeconds: 5,
   nodeMonitorGracePeriodSeconds: 40,
+  witnessGraceSeconds: 8,
   nodeStartupGracePeriodSeconds: 60,
   beatIntervalSeconds: 10,
   leaseDurationSeconds: 40,

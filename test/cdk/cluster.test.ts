@@ -259,11 +259,12 @@ describe('permissions', () => {
       putEvents,
     ],
     'node-monitor': [
-      ...at('Health', 'Scan UpdateItem'),
+      ...at('Health', 'BatchGetItem Scan UpdateItem'),
       ...at('Objects', 'BatchGetItem GetItem PutItem Query UpdateItem'),
       ...at('Control', 'DeleteItem GetItem PutItem Query UpdateItem', 'fleet'),
       ...at('Control', 'GetItem PutItem', 'probe-keys'),
       ...at('Control', 'PutItem', 'silences'),
+      ...at('Control', 'DeleteItem Query', 'witnesses'),
       ...at('Control', 'GetItem', 'scheduler'),
       ...at('Control', 'Query', 'cloud', 'evictions-due', 'parked', 'pod-gc', 'refusals', 'workloads-due'),
       ...tickQueue,

@@ -22,6 +22,7 @@ import type { NodeHealth } from '../nodes/health-row.ts';
 import { policyOf } from '../nodes/node-profile.ts';
 import type { Policy } from '../policy.ts';
 import { FLAPPING_TAINT_KEY, type FlapHistory, flapText, flapVerdict } from '../silences/flapping.ts';
+import type { Testimony } from '../witnesses/accusation.rule.ts';
 import {
   disruptionVerdict,
   NO_DISRUPTION,
@@ -31,7 +32,7 @@ import {
   zoneStateOf,
 } from '../zones/zone-state.ts';
 import { decideGate, type GateRecord, type Probe, UNTRIED_GATE } from './gate.ts';
-import { decideMonitor, type MonitorDecision } from './rule.ts';
+import { type Accusation, decideMonitor, type MonitorDecision } from './rule.ts';
 
 /** What the store of refusals returns. */
 export interface RefusedInMinute {
@@ -48,6 +49,8 @@ interface NodeMonitorInputs {
     readonly freshSinceMs: number;
     /** Not read by the rule: the zone after this tick's marks. */
     readonly zoneCount?: { readonly size: number; readonly notReady: number } | undefined;
+    /** What others of its site reported; absent: no machine reported it. */
+    readonly testimony?: Testimony | undefined;
     readonly policy: RecordedPolicy;
   };
   /** flapVerdict. */
@@ -96,7 +99,7 @@ export function markDraft(
   seen: NodeHealth,
   at: { readonly nowMs: number; readonly policy: Policy; readonly zone: ZoneMetrics | undefined },
 ): NodeMonitorDraft {
-  const { silentSeconds, graceSeconds, freshSinceMs } = decision;
+  const { silentSeconds, graceSeconds, freshSinceMs, accusation } = decision;
   const { zone } = at;
   const profile = seen.profile === undefined ? '' : ` of profile ${seen.profile}`;
   const zoneCount = zone === undefined ? '' : `; ${zone.unhealthy} of ${zone.size} nodes in its zone are not ready`;
@@ -105,16 +108,47 @@ export function markDraft(
     act: 'MarkUnknown',
     about: aboutNode(decision),
     atMs: at.nowMs,
-    reason: `${silence} (grace period ${secondsText(graceSeconds)}${profile})${zoneCount}`,
+    reason: `${silence} (grace period ${secondsText(graceSeconds)}${profile})${accusationText(accusation, at.nowMs)}${zoneCount}`,
     rule: 'silence',
     inputs: {
       health: recordedHealth(seen),
       freshSinceMs,
-      ...defined({ zoneCount: zone === undefined ? undefined : { size: zone.size, notReady: zone.unhealthy } }),
-      policy: policyPart(policyOf(at.policy, seen.profile), ...GRACE_FIELDS),
+      ...defined({
+        zoneCount: zone === undefined ? undefined : { size: zone.size, notReady: zone.unhealthy },
+        testimony: accusation?.testimony,
+      }),
+      policy: policyPart(
+        policyOf(at.policy, seen.profile),
+        ...GRACE_FIELDS,
+        ...(accusation === undefined ? [] : WITNESS_FIELDS),
+      ),
     },
     outcome: { mark: true, silentSeconds, graceSeconds },
   };
+}
+
+/** The policy fields that the rule of witnesses reads besides. */
+const WITNESS_FIELDS = ['witnessGraceSeconds', 'nodeMonitorPeriodSeconds'] as const;
+
+/** Who reported the node, and why its grace period was shortened or not. */
+function accusationText(accusation: Accusation | undefined, nowMs: number): string {
+  if (accusation === undefined) return '';
+  const { testimony, verdict, shortens } = accusation;
+  const { witnesses, accused, machines } = testimony;
+  const names = witnesses.map(
+    ({ nodeName, role, sinceMs }) =>
+      `${nodeName}${role === 'hub' ? ' (relay)' : ''} since ${secondsText((nowMs - sinceMs) / 1_000)}`,
+  );
+  const reported = `reported as silent on its site by ${names.join(' and ')}`;
+  if (shortens) return `; grace period shortened: ${reported}`;
+  switch (verdict) {
+    case 'counts':
+      return `; ${reported}`;
+    case 'tooManyAccused':
+      return `; grace period not shortened: ${accused} of ${machines} machines of its zone were reported as silent`;
+    case 'tooFewWitnesses':
+      return `; grace period not shortened: only ${reported}`;
+  }
 }
 
 /** The node begins or ends flapping. */
@@ -303,7 +337,7 @@ export function refusalDraft(
 }
 
 export const nodeMonitorReplay: ReplayRules<NodeMonitorInputs> = {
-  silence({ health, freshSinceMs, policy }, { about, atMs }) {
+  silence({ health, freshSinceMs, testimony, policy }, { about, atMs }) {
     const { decisions } = decideMonitor(
       {
         nodes: [healthOf(about, health)],
@@ -311,6 +345,7 @@ export const nodeMonitorReplay: ReplayRules<NodeMonitorInputs> = {
         queue: [],
         disruption: NO_DISRUPTION,
         gate: { ...UNTRIED_GATE, freshSinceMs },
+        ...(testimony === undefined ? {} : { testimonies: new Map([[about.name, testimony]]) }),
       },
       { nowMs: atMs, policy: fullPolicy(policy) },
     );

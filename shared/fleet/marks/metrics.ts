@@ -32,6 +32,8 @@ export const GATE_HOLDING = 'gate_holding';
 export const TOTAL_DISRUPTION = 'total_disruption';
 /** Nodes marked Ready=Unknown in a tick. */
 export const MARKED_NODES = 'marked_nodes';
+/** Of them, those with a grace period that witnesses shortened; absent: none. */
+export const SHORTENED_MARKS = 'marked_nodes_by_witnesses';
 /** Estimate, four times a day: heartbeats, status posts and own ticks at list price (shared/cost/running-cost.ts). */
 export const COST_DOLLARS_PER_DAY = 'cost_dollars_per_day';
 /** Read and write units of the tick that emits the cost. */

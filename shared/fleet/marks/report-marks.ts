@@ -13,6 +13,8 @@ export function reportMarks(
   { sinceDecisionMs = 0 }: { readonly sinceDecisionMs?: number } = {},
 ): void {
   meter.add(metric.MARKED_NODES, marked.length, 'Count');
+  const shortened = marked.filter(({ decision }) => decision.accusation?.shortens === true).length;
+  if (shortened > 0) meter.add(metric.SHORTENED_MARKS, shortened, 'Count');
   if (marked.length > 0) {
     const silentSeconds = marked.map(({ decision }) => decision.silentSeconds);
     meter.add(metric.DETECTION_TIME, Math.max(...silentSeconds) + sinceDecisionMs / 1_000, 'Seconds');

@@ -22,12 +22,27 @@
 
 import { type EventText, nodeNotReady } from '../../events/event-text.ts';
 import type { ConditionStatus } from '../../kubernetes/kubernetes.ts';
-import { beatArrival, healthVerdict, isReturning, isSilencePlanned, lastSpokeAtMs } from '../nodes/health.ts';
+import {
+  beatArrival,
+  deadlineMs,
+  healthVerdict,
+  isReturning,
+  isSilencePlanned,
+  lastSpokeAtMs,
+} from '../nodes/health.ts';
 import type { NodeHealth } from '../nodes/health-row.ts';
 import { policyOf } from '../nodes/node-profile.ts';
 import type { Policy } from '../policy.ts';
 import { type FlapTime, type FlapVerdict, flapHistoryOf, flapsAfterMark, flapVerdict } from '../silences/flapping.ts';
 import { carriedNoExecute, decideNoExecute, type NoExecuteKind } from '../taints/node-taints.ts';
+import {
+  type AccusationVerdict,
+  NO_TESTIMONIES,
+  recordedTestimony,
+  type Testimonies,
+  type Testimony,
+  verdictOn,
+} from '../witnesses/accusation.rule.ts';
 import type { QueuedNode, ZoneRecord } from '../zones/fleet-records.ts';
 import {
   applyDisruption,
@@ -53,6 +68,15 @@ export interface MonitorWorld {
   readonly disruption: DisruptionRecord;
   /** The gate as decided for this tick (gate.ts). */
   readonly gate: GateRecord;
+  /** What others report about silent nodes, by node name. @default - no machine reports any */
+  readonly testimonies?: Testimonies;
+}
+
+export interface Accusation {
+  readonly testimony: Testimony;
+  readonly verdict: AccusationVerdict['kind'];
+  /** Whether the mark rests on it: the grace period without it is not over. */
+  readonly shortens: boolean;
 }
 
 interface OfNode {
@@ -94,6 +118,8 @@ export type MonitorDecision =
       readonly event: EventText | undefined;
       /** The marks of the node to store with this one (flapping.ts); undefined: this one does not count. */
       readonly flaps: Uint8Array | undefined;
+      /** What others report about the node, and what follows; undefined: no machine reports it. */
+      readonly accusation: Accusation | undefined;
     } & OfNode)
   /** An earlier pass could not mark all pods: retry. */
   | ({ readonly kind: 'markPods'; readonly ready: ConditionStatus } & OfNode)
@@ -158,6 +184,8 @@ export interface MonitorOutcome {
   readonly gate: GateVerdict;
   /** Nodes without a sign of life for over one heartbeat interval, marked ones included; a metric. */
   readonly lateNodes: number;
+  /** Nodes with a shortened grace period that is not over yet. */
+  readonly accused: readonly { readonly nodeName: string; readonly deadlineMs: number }[];
   /** Heartbeats that the Ready nodes owe at this moment, and those of them that arrived; a metric with an alarm. */
   readonly beats: { readonly owed: number; readonly received: number };
   /** Nodes with a promise of silence that stands, by zone; a metric. */
@@ -239,6 +267,7 @@ interface EvaluatedNode {
    * milliseconds.
    */
   readonly waitsSinceMs: number;
+  readonly accusation: Accusation | undefined;
 }
 
 const identity = (health: NodeHealth): OfNode => ({
@@ -318,6 +347,7 @@ interface EvaluationTime {
   readonly policy: Policy;
   /** The time of the node's profile. */
   readonly freshSinceMs: number;
+  readonly testimony: Testimony | undefined;
 }
 
 /** Step 1. `mayMark` false: verdicts only. */
@@ -325,8 +355,19 @@ function evaluateNode(
   health: NodeHealth,
   at: EvaluationTime,
   mayMark: boolean,
-): EvaluatedNode & { readonly late: boolean; readonly withheld: boolean; readonly freshSinceMs: number } {
-  const verdict = healthVerdict(health, at);
+): EvaluatedNode & {
+  readonly late: boolean;
+  readonly withheld: boolean;
+  readonly freshSinceMs: number;
+  /** End of its shortened grace period, if it is not marked before. Epoch milliseconds. */
+  readonly accusedUntilMs: number | undefined;
+} {
+  const accusation = verdictOn(health, at.testimony, at);
+  const verdict = healthVerdict(
+    health,
+    accusation?.kind === 'counts' ? { ...at, accusedSinceMs: accusation.sinceMs } : at,
+  );
+  const shortens = accusation?.kind === 'counts' && verdict.deadlineMs < deadlineMs(health, at.freshSinceMs, at.policy);
   const due = verdict.kind === 'silent' && health.ready !== 'Unknown';
   const marked = due && mayMark;
   return {
@@ -340,8 +381,23 @@ function evaluateNode(
     late: verdict.kind !== 'alive',
     withheld: due && !mayMark,
     freshSinceMs: at.freshSinceMs,
+    accusation:
+      accusation === undefined
+        ? undefined
+        : {
+            testimony: recordedTestimony(at.testimony!, accusation),
+            verdict: accusation.kind,
+            shortens: shortens && at.nowMs <= deadlineMs(health, at.freshSinceMs, at.policy),
+          },
+    accusedUntilMs:
+      shortens && mayMark && verdict.kind !== 'silent' && health.ready !== 'Unknown' ? verdict.deadlineMs : undefined,
   };
 }
+
+const accusedNodes = (nodes: readonly ReturnType<typeof evaluateNode>[]): MonitorOutcome['accused'] =>
+  nodes.flatMap(({ health, accusedUntilMs }) =>
+    accusedUntilMs === undefined ? [] : [{ nodeName: health.nodeName, deadlineMs: accusedUntilMs }],
+  );
 
 export type MarkDecision = Extract<MonitorDecision, { kind: 'markUnknown' }>;
 type EnqueueDecision = Extract<MonitorDecision, { kind: 'enqueue' }>;
@@ -356,29 +412,35 @@ function markDecision(node: EvaluatedNode, at: MarkTime): MarkDecision {
   const { policy, freshSinceMs } = at;
   const wasReady = health.ready === 'True';
   const times = policyOf(policy, health.profile);
+  const graceSeconds =
+    health.ready === undefined ? times.nodeStartupGracePeriodSeconds : times.nodeMonitorGracePeriodSeconds;
   return {
     kind: 'markUnknown',
     ...identity(health),
     from: health.ready,
     silentSeconds: node.silentSeconds,
-    graceSeconds:
-      health.ready === undefined ? times.nodeStartupGracePeriodSeconds : times.nodeMonitorGracePeriodSeconds,
+    graceSeconds: node.accusation?.shortens === true ? policy.witnessGraceSeconds : graceSeconds,
     lastSpokeAtMs: lastSpokeAtMs(health),
     freshSinceMs,
     markPods: wasReady || health.podsToMark === true,
-    event: wasReady ? nodeNotReady(health.nodeName) : undefined,
+    event: wasReady ? nodeNotReady(health.nodeName, shortenedBy(node.accusation)) : undefined,
     flaps: at.totalDisruption ? undefined : flapsAfterMark(health.flaps, at),
+    accusation: node.accusation,
   };
 }
+
+/** The witnesses of a mark that rests on them. */
+const shortenedBy = (accusation: Accusation | undefined): readonly string[] =>
+  accusation?.shortens === true ? accusation.testimony.witnesses.map(({ nodeName }) => nodeName) : [];
 
 /** The mark of one node, for a process that repeats the decision of a tick; undefined: the node is not silent. */
 export function decideMark(
   health: NodeHealth,
-  at: { readonly nowMs: number; readonly policy: Policy } & Pick<MonitorWorld, 'gate' | 'disruption'>,
+  at: { readonly nowMs: number; readonly policy: Policy } & Pick<MonitorWorld, 'gate' | 'disruption' | 'testimonies'>,
 ): MarkDecision | undefined {
-  const { gate, disruption } = at;
+  const { gate, disruption, testimonies = NO_TESTIMONIES } = at;
   const freshSinceMs = Math.max(gateOf(gate, health.profile).freshSinceMs, disruption.freshSinceMs);
-  const node = evaluateNode(health, { ...at, freshSinceMs }, true);
+  const node = evaluateNode(health, { ...at, freshSinceMs, testimony: testimonies.get(health.nodeName) }, true);
   if (!node.marked) return undefined;
   return markDecision(node, {
     ...at,
@@ -561,6 +623,7 @@ export function decideMonitor(
   at: { readonly nowMs: number; readonly policy: Policy },
 ): MonitorOutcome {
   const { nowMs, policy } = at;
+  const { testimonies = NO_TESTIMONIES } = world;
   const gateOfProfile = profileGates(world.gate);
   let disruptionFreshMs = world.disruption.freshSinceMs;
   const decisions: MonitorDecision[] = [];
@@ -568,7 +631,12 @@ export function decideMonitor(
   const evaluate = () =>
     world.nodes.map((health) => {
       const { isOpen, freshSinceMs } = gateOfProfile(health.profile);
-      return evaluateNode(health, { nowMs, policy, freshSinceMs: Math.max(freshSinceMs, disruptionFreshMs) }, isOpen);
+      const testimony = testimonies.get(health.nodeName);
+      return evaluateNode(
+        health,
+        { nowMs, policy, freshSinceMs: Math.max(freshSinceMs, disruptionFreshMs), testimony },
+        isOpen,
+      );
     });
   let nodes = evaluate();
   let zones = evaluateZones(nodes, policy);
@@ -643,6 +711,7 @@ export function decideMonitor(
     zoneMetrics: zoneMetrics.sort((a, b) => compareText(a.zone, b.zone)),
     gate: gateVerdict(world.gate),
     lateNodes: nodes.reduce((sum, node) => sum + Number(node.late), 0),
+    accused: testimonies.size === 0 ? [] : accusedNodes(nodes),
     beats: countBeats(nodes, at),
     plannedNodes: countByZone(nodes, ({ planned }) => planned),
     flappingNodes: countByZone(nodes, ({ health }) => isFlapping(health, at)),

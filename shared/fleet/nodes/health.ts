@@ -93,13 +93,46 @@ function profileSettledMs({ profileChangedAtMs, renewedAtMs }: SignsOfLife & Pro
   return learnedFromMs + overProfiles(policy, 'beatIntervalSeconds', Math.max) * 1_000;
 }
 
+/**
+ * The same for a node that witnesses report as silent since `accusedSinceMs`: witnessGraceSeconds after the later of
+ * its last sign of life and that time. It is never later than the deadline without them.
+ *
+ * A node that sends heartbeats keeps L1, whatever others report: no deadline is before its next heartbeat must have
+ * arrived. Silence that may be ours (`freshSinceMs`), a promise and a change of profile are not shortened.
+ */
+function shortenedDeadlineMs(
+  health: SignsOfLife & Profiled & Pick<NodeHealth, 'ready'>,
+  freshSinceMs: number,
+  policy: Policy,
+  accusedSinceMs: number,
+): number {
+  const deadline = deadlineMs(health, freshSinceMs, policy);
+  const { nodeMonitorGracePeriodSeconds, beatIntervalSeconds, witnessGraceSeconds } = policyOf(policy, health.profile);
+  const spokeAtMs = lastSpokeAtMs(health);
+  const isOrdinary = health.ready !== undefined && deadline === spokeAtMs + nodeMonitorGracePeriodSeconds * 1_000;
+  if (!isOrdinary || witnessGraceSeconds === 0) return deadline;
+  const owedAtMs = spokeAtMs + beatIntervalSeconds * 1_000 * BEAT_TOLERANCE;
+  const shortenedMs = Math.max(spokeAtMs, accusedSinceMs) + witnessGraceSeconds * 1_000;
+  return Math.min(deadline, Math.max(shortenedMs, owedAtMs));
+}
+
 /** The verdict at nowMs. If the last sign of life is later than nowMs, silentMs is 0. */
 export function healthVerdict(
   health: SignsOfLife & Profiled & Pick<NodeHealth, 'ready'>,
-  at: { readonly nowMs: number; readonly policy: Policy; readonly freshSinceMs: number },
+  at: {
+    readonly nowMs: number;
+    readonly policy: Policy;
+    readonly freshSinceMs: number;
+    /** Since when witnesses agree that it is silent; absent: they do not. Epoch milliseconds. */
+    readonly accusedSinceMs?: number | undefined;
+  },
 ): HealthVerdict {
+  const { freshSinceMs, policy, accusedSinceMs } = at;
   const silentMs = Math.max(0, at.nowMs - lastSpokeAtMs(health));
-  const deadline = deadlineMs(health, at.freshSinceMs, at.policy);
+  const deadline =
+    accusedSinceMs === undefined
+      ? deadlineMs(health, freshSinceMs, policy)
+      : shortenedDeadlineMs(health, freshSinceMs, policy, accusedSinceMs);
   if (at.nowMs > deadline) return { kind: 'silent', silentMs, deadlineMs: deadline };
   if (isSilencePlanned(health, at.nowMs)) return { kind: 'alive', silentMs, deadlineMs: deadline };
   const kind = silentMs > policyOf(at.policy, health.profile).beatIntervalSeconds * 1_000 ? 'late' : 'alive';

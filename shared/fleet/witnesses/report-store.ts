@@ -13,13 +13,12 @@
  *
  * Concurrency: reports of one reporter are ordered by receipt time. A later one is never replaced by an earlier one.
  */
+import { defined } from '../../defined.ts';
 import { below, holds, number } from '../../store/attributes.ts';
-import type { Item, ItemKey, ItemUpdater, UpdateWrite } from '../../store/item-store.ts';
-import type { SilentMachines } from './silent-machines.ts';
+import type { DeleteWrite, Item, ItemKey, ItemStore, ItemUpdater, UpdateWrite } from '../../store/item-store.ts';
+import { REPORT_VALID_MS, type SilenceReport, type SilentMachines } from './silent-machines.ts';
 
 const PARTITION = 'witnesses';
-/** A report is valid for this time after it was last received; a withdrawn one is remembered for as long. */
-const REPORT_VALID_MS = 30_000;
 /** Withdrawn names in one item: it must not grow with each report of a machine that lies. */
 const WITHDRAWN_MAX = 64;
 /** Nothing reads an older item. Seconds. */
@@ -93,3 +92,41 @@ function correctionOf(previous: Item, { reporter, names, nowMs }: ReceivedReport
 
 const namesWith = (prefix: string, item: Item): string[] =>
   Object.keys(item).flatMap((attribute) => (attribute.startsWith(prefix) ? [attribute.slice(prefix.length)] : []));
+
+/** Pages of one read, of 1 MB: some thousand reporters. Without the others fewer machines are accused. */
+const PAGES_MAX = 4;
+
+/** The stored reports, old ones included. Half a read unit while there are few. */
+export async function readReports(items: Pick<ItemStore, 'query'>): Promise<readonly SilenceReport[]> {
+  const reports: SilenceReport[] = [];
+  let after: string | undefined;
+  for (let pages = 0; pages < PAGES_MAX; pages += 1) {
+    const page = await items.query({ table: 'control', pk: PARTITION, consistent: false, ...defined({ after }) });
+    for (const item of page.items) reports.push(reportOf(item));
+    after = page.next;
+    if (after === undefined) break;
+  }
+  return reports;
+}
+
+function reportOf(item: Item): SilenceReport {
+  const reported = new Set(String(item['names']).split(','));
+  return {
+    reporter: String(item['sk']),
+    role: item['role'] === 'hub' ? 'hub' : 'machine',
+    receivedAtMs: RECEIVED_AT_MS.of(item) ?? 0,
+    sinceMs: new Map(namesWith(SINCE, item).flatMap((name) => (reported.has(name) ? [timeOf(item, SINCE, name)] : []))),
+    withdrawnAtMs: new Map(namesWith(WITHDRAWN, item).map((name) => timeOf(item, WITHDRAWN, name))),
+  };
+}
+
+const timeOf = (item: Item, prefix: string, name: string): [string, number] => [name, Number(item[prefix + name])];
+
+/**
+ * Removes a report that nothing reads any more; undefined for any other. The table removes it only days later, and each
+ * tick reads it until then.
+ */
+export const forgetReport = ({ reporter, receivedAtMs }: SilenceReport, nowMs: number): DeleteWrite | undefined =>
+  nowMs - receivedAtMs > KEPT_SECONDS * 1_000
+    ? { kind: 'delete', key: keyOf(reporter), when: holds(RECEIVED_AT_MS, receivedAtMs) }
+    : undefined;

@@ -49,3 +49,18 @@ export function parseSilentMachines(text: string): SilentMachines | undefined {
   if (!areValid || silentMachinesText(role as WitnessRole, names) !== text) return undefined;
   return { role: role as WitnessRole, names };
 }
+
+/** A report is valid for this time after it was last received; a withdrawn one is remembered for as long. */
+export const REPORT_VALID_MS = 30_000;
+
+/** A stored report. */
+export interface SilenceReport {
+  readonly reporter: string;
+  readonly role: WitnessRole;
+  /** When it was last received. Epoch milliseconds. */
+  readonly receivedAtMs: number;
+  /** Since when it has reported each silent machine. Epoch milliseconds. */
+  readonly sinceMs: ReadonlyMap<string, number>;
+  /** When it withdrew its reports of other machines. Epoch milliseconds. */
+  readonly withdrawnAtMs: ReadonlyMap<string, number>;
+}

@@ -1,0 +1,97 @@
+/**
+ * Looks at accused nodes again between two ticks: a shortened grace period ends at any moment of a period, and the next
+ * tick would add up to one period to it. It waits within the invocation of its tick, only while an accusation stands.
+ *
+ *   tick ── an accused node is due before the next tick ── wait ── read it, and the reports ── decide ── mark it
+ *
+ * Each look decides on what it reads, by the rule of the tick and for its own moment. It needs no claim: a mark carries
+ * its own condition, as those of node-marker do. Zones and evictions follow with the next tick.
+ */
+import { gateVerdictOf } from '../../shared/fleet/marks/gate.ts';
+import type { MarkToDo } from '../../shared/fleet/marks/mark-nodes.ts';
+import { decideMark } from '../../shared/fleet/marks/rule.ts';
+import { readHealth } from '../../shared/fleet/nodes/health-store.ts';
+import { testimoniesOf } from '../../shared/fleet/witnesses/accusation.rule.ts';
+import { readReports } from '../../shared/fleet/witnesses/report-store.ts';
+import type { ZoneMetrics } from '../../shared/fleet/zones/zone-state.ts';
+import { PERIOD_RESERVE_MS, type RunningTick, slotStartMs } from '../../shared/ticks/tick.ts';
+import { markHere } from './apply-decisions.ts';
+import type { Decided, MonitorWorld } from './decide-tick.ts';
+import type { MonitorDependencies } from './dependencies.ts';
+
+/** Looks of one tick, each at the nodes that are due then. */
+const LOOKS_MAX = 8;
+/** A node that is due within this time of another one is looked at with it. Milliseconds. */
+const TOGETHER_MS = 200;
+
+interface LookedAt {
+  readonly nodes: MonitorWorld['nodes'];
+  readonly decided: Decided;
+}
+
+/** Returns the number of marked nodes. Faults are added to those of the tick. */
+export async function lookAgain(
+  dependencies: MonitorDependencies,
+  { nodes, decided }: LookedAt,
+  running: RunningTick,
+): Promise<number> {
+  const { clock, pause, policy } = dependencies;
+  if (pause === undefined || decided.outcome.accused.length === 0) return 0;
+  const untilMs = slotStartMs(running.slot + 1, policy.nodeMonitorPeriodSeconds) - PERIOD_RESERVE_MS;
+  let waiting = decided.outcome.accused.filter(({ deadlineMs }) => deadlineMs < untilMs);
+  let marked = 0;
+  for (let looks = 0; looks < LOOKS_MAX && waiting.length > 0; looks += 1) {
+    const firstMs = Math.min(...waiting.map(({ deadlineMs }) => deadlineMs));
+    const dueMs = Math.min(untilMs, firstMs + TOGETHER_MS);
+    await pause(Math.max(0, dueMs - clock.nowMs()));
+    // Somebody else keeps the time, or no time is left.
+    if (clock.nowMs() <= firstMs || !running.budget().hasTime()) return marked;
+    const due = new Set(waiting.filter(({ deadlineMs }) => deadlineMs < dueMs).map(({ nodeName }) => nodeName));
+    waiting = waiting.filter(({ nodeName }) => !due.has(nodeName));
+    marked += await look(dependencies, { nodes, decided }, due, running).catch((fault: unknown) => {
+      running.faults.push(fault);
+      return 0;
+    });
+  }
+  return marked;
+}
+
+async function look(
+  dependencies: MonitorDependencies,
+  { nodes, decided }: LookedAt,
+  due: ReadonlySet<string>,
+  { slot, budget, faults }: RunningTick,
+): Promise<number> {
+  const { clock, policy, fleet, items } = dependencies;
+  const nowMs = clock.nowMs();
+  const [{ gate, disruption }, reports] = await Promise.all([fleet.readState(), readReports(items)]);
+  const current = await readHealth(items, [...due, ...reports.map(({ reporter }) => reporter)]);
+  const now = nodes.map((health) => current.get(health.nodeName) ?? health);
+  const testimonies = testimoniesOf(now, reports, { nowMs, policy });
+  const todo = [...due].flatMap((name): MarkToDo[] => {
+    const seen = current.get(name);
+    if (seen === undefined || gateVerdictOf(gate, seen.profile, { nowMs, policy }).kind === 'holding') return [];
+    const decision = decideMark(seen, { nowMs, policy, gate, disruption, testimonies });
+    return decision === undefined ? [] : [{ decision, seen }];
+  });
+  if (todo.length === 0) return 0;
+  const applied = await markHere(dependencies, todo, {
+    nowMs,
+    budget: budget(),
+    tick: { slot, fence: decided.before.fence + 1 },
+    zones: zonesAfter(decided.outcome.zoneMetrics, todo),
+  });
+  faults.push(...applied.faults);
+  return applied.marked;
+}
+
+/** For decision records: the zones after these marks. */
+function zonesAfter(before: readonly ZoneMetrics[], todo: readonly MarkToDo[]): ReadonlyMap<string, ZoneMetrics> {
+  const zones = new Map(before.map((zone) => [zone.zone, zone]));
+  for (const { decision, seen } of todo) {
+    const zone = zones.get(decision.zone);
+    const counts = decision.from === 'True' && !seen.excluded;
+    if (zone !== undefined && counts) zones.set(zone.zone, { ...zone, unhealthy: zone.unhealthy + 1 });
+  }
+  return zones;
+}
