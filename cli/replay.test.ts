@@ -222,7 +222,7 @@ describe('a recorded decision replays to the same outcome', () => {
     const probes = [{ sentAtMs: NOW, accepted: false }];
     const after = decideGate(UNTRIED_GATE, { nowMs: NOW, probes, policy: defaultPolicy });
     const note = gateDraft(UNTRIED_GATE, after, { nowMs: NOW, probes, policy: defaultPolicy, withheldMarks: 3 });
-    expect(expectSame(note).reason).toContain('heartbeat path unhealthy');
+    expect(expectSame(note).reason).toContain('heartbeat path not proven healthy');
   });
 });
 

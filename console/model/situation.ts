@@ -56,7 +56,7 @@ export interface SituationInput {
 
 const GATE_REASONS: Readonly<Record<string, string>> = {
   missedTicks: 'ticks of node-monitor are missing',
-  failingPath: 'our own heartbeats fail',
+  failingPath: 'our own heartbeats failed, or were sent too rarely',
 };
 
 const SHOWN_NAMES = 3;

@@ -45,7 +45,7 @@ export const nodeNotReady = (nodeName: string, witnesses: readonly string[] = []
 
 const GATE_REASONS: Readonly<Record<GateReason, string>> = {
   missedTicks: 'node-monitor missed ticks',
-  failingPath: 'heartbeat path unhealthy (probe heartbeats fail)',
+  failingPath: 'heartbeat path not proven healthy (probe heartbeats failed, or ticks were late)',
 };
 
 export const gateReasonsText = (reasons: readonly GateReason[]): string =>

@@ -192,7 +192,7 @@ it('shows the closed gate with its reason, and that it is open again', async () 
   await createNodes('a', 2);
   await tick(['failingPath']);
   const { page } = await open();
-  await seen(page, 'our own heartbeats fail. No node is newly marked, tainted or evicted.');
+  await seen(page, 'our own heartbeats failed, or were sent too rarely. No node is newly marked, tainted or evicted.');
   expect(await flawsOf(page, 'gate-closed')).toEqual([]);
   await tick();
   await seen(page, 'Gate open');
@@ -541,7 +541,7 @@ it('opens a moment of the timeline: what was known and decided', async () => {
   await tick(['failingPath']);
   const { page, errors } = await open();
   const slider = page.getByRole('slider');
-  await seen(page, 'our own heartbeats fail.');
+  await seen(page, 'our own heartbeats failed, or were sent too rarely.');
   await slider.focus(WAIT);
   await page.keyboard.press('End');
   expect(await slider.getAttribute('aria-valuetext')).toContain('Safety gate: Gate closed');

@@ -87,7 +87,7 @@ describe('the gate', () => {
     expect(await fleet.events('GateClosed')).toMatchObject([
       {
         message:
-          'Safety gate closed: heartbeat path unhealthy (probe heartbeats fail); no node is newly marked, tainted or evicted',
+          'Safety gate closed: heartbeat path not proven healthy (probe heartbeats failed, or ticks were late); no node is newly marked, tainted or evicted',
       },
     ]);
     accepted = true;
@@ -123,7 +123,7 @@ describe('the gate', () => {
     expect(await fleet.events('GateClosed')).toMatchObject([
       {
         message:
-          'Safety gate closed: heartbeat path unhealthy (probe heartbeats fail); no node is newly marked, tainted or evicted',
+          'Safety gate closed: heartbeat path not proven healthy (probe heartbeats failed, or ticks were late); no node is newly marked, tainted or evicted',
       },
     ]);
     broken = false;
