@@ -77,10 +77,16 @@ class World {
     this.process = { followed, signals, log: sharedChanges(log, signals, this.cluster.clock) };
   }
 
-  async kill(): Promise<void> {
+  /** Most processes die at some call, before or after it happens: in a list, or between two transactions. */
+  async restart(): Promise<void> {
     await this.process.followed.replica.stop();
-    // It may die again while it starts.
-    await this.start().catch(() => this.start());
+    const diesAtCall = this.random() < 0.7 ? 2 + this.below(this.oneOf([6, 60])) : undefined;
+    await this.start(diesAtCall).catch(() => this.start());
+  }
+
+  async restartDead(): Promise<void> {
+    const link = this.process.followed.replica.link();
+    if (link.kind === 'down' && link.why.includes('dead')) await this.restart();
   }
 
   async commit(): Promise<void> {
@@ -179,6 +185,7 @@ class World {
     for (let leftMs = milliseconds; leftMs > 0; leftMs -= 300_000) {
       await this.process.followed.advance(Math.min(300_000, leftMs));
       await this.deliver();
+      await this.restartDead();
     }
   }
 }
@@ -191,18 +198,15 @@ async function run(seed: number, items: ItemStore): Promise<World> {
   const world = new World(await followedCluster(), items, randomFrom(seed));
   const { cluster } = world;
   for (let commits = world.below(10); commits > 0; commits -= 1) await world.commit();
-  await world.start(world.below(3) === 0 ? world.below(200) + 2 : undefined).catch(() => world.start());
+  await world.start();
   for (let step = 0; step < STEPS; step += 1) {
     const chance = world.random();
 
     if (chance < 0.45) await world.commit();
     else if (chance < 0.65) await world.pass(world.below(6_000));
     else if (chance < 0.72) cluster.cut(world.random() < 0.5);
-    else if (chance < 0.78) await world.kill();
-    else if (chance < 0.82) {
-      await world.process.followed.replica.stop();
-      await world.start(2 + world.below(60)).catch(() => world.start());
-    } else if (chance < 0.87) await cluster.forbid(world.random() < 0.5 ? [world.oneOf(RESOURCES)] : []);
+    else if (chance < 0.82) await world.restart();
+    else if (chance < 0.87) await cluster.forbid(world.random() < 0.5 ? [world.oneOf(RESOURCES)] : []);
     else if (chance < 0.9) await world.pass(720_000);
     else if (chance < 0.93) {
       // No client reads meanwhile.
@@ -217,7 +221,14 @@ async function run(seed: number, items: ItemStore): Promise<World> {
   }
   cluster.cut(false);
   await cluster.forbid([]);
-  await world.kill();
+  // No list repairs what these lose.
+  for (let commits = 0; commits < 8; commits += 1) {
+    await world.commit();
+    await world.pass(5_000);
+    await world.restart();
+  }
+  await world.process.followed.replica.stop();
+  await world.start();
   await world.pass(90_000);
   return world;
 }

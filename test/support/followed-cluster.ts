@@ -33,11 +33,13 @@ export interface Followed {
   settled(): Promise<void>;
 }
 
-export async function followedCluster(): Promise<FollowedCluster> {
+/** `uuid` absent: two clusters have the same uids. */
+export async function followedCluster(options: { readonly uuid?: () => string } = {}): Promise<FollowedCluster> {
   let nowMs = Date.UTC(2026, 0, 1);
   let clusterSkewMs = 0;
   const hubClock: Clock = { nowMs: () => nowMs };
   const api = apiInMemory({
+    ...options,
     users: { [HUB_TOKEN]: { name: 'hub', groups: [] } },
     clock: { nowMs: () => nowMs + clusterSkewMs },
   });
