@@ -24,7 +24,6 @@ describe('a site with a relay', { timeout: 120_000 }, () => {
   let relayPort: number;
   let metricsPort: number;
   const agents = new Map<string, ChildProcess>();
-  const logs = new Map<string, string>();
 
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), 'nodekeeper-site-'));
@@ -84,11 +83,7 @@ failSwapOn: false
 healthzPort: ${healthzPort}
 `,
     );
-    const child = spawn(process.execPath, [PROGRAM, '--config', config], { stdio: ['ignore', 'ignore', 'pipe'] });
-    child.stderr
-      .setEncoding('utf8')
-      .on('data', (text: string) => logs.set(nodeName, (logs.get(nodeName) ?? '') + text));
-    agents.set(nodeName, child);
+    agents.set(nodeName, spawn(process.execPath, [PROGRAM, '--config', config], { stdio: 'ignore' }));
   }
 
   const metrics = () =>
@@ -137,9 +132,6 @@ healthzPort: ${healthzPort}
       async () => (await Promise.all(MACHINES.map(versionOf))).every((version, index) => version > before[index]!),
       { withinMs: 20_000, everyMs: 250, what: 'direct heartbeats' },
     );
-    for (const name of MACHINES) {
-      expect(await readyOf(name)).toBe('True');
-      expect(logs.get(name)).toContain('the relay fails; heartbeats are sent directly');
-    }
+    for (const name of MACHINES) expect(await readyOf(name)).toBe('True');
   });
 });
