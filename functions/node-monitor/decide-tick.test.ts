@@ -32,6 +32,7 @@ const world = (stored: FleetState, parts: Partial<MonitorWorld> = {}): MonitorWo
   records: { state: stored, zones: [], queue: [] },
   nodes: [],
   probes: [],
+  reports: [],
   ...parts,
 });
 const policy = { ...defaultPolicy, ingestGate: 'off' as const };

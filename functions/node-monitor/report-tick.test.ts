@@ -56,6 +56,7 @@ const outcome = (parts: Partial<MonitorOutcome> = {}): MonitorOutcome => ({
   zoneMetrics: [],
   gate: { kind: 'open' },
   lateNodes: 0,
+  accused: [],
   beats: { owed: 0, received: 0 },
   plannedNodes: new Map(),
   flappingNodes: new Map(),
