@@ -39,4 +39,11 @@ describe('a machine that says which pod CIDR it has', () => {
     expect((await create(apiInMemory({ users }), '10.0.0.0/8', by('machine'))).code).toBe(201);
     expect((await create(apiInMemory({ users, policy }), '10.244.0.0/16', {})).code).toBe(201);
   });
+
+  it('keeps one that a person has set', async () => {
+    const api = apiInMemory({ users, policy });
+    await api.send('POST', '/api/v1/nodes', { body: node('n1', ['10.244.0.0/16']) });
+    const patch = { contentType: 'application/merge-patch+json', body: { metadata: { labels: { team: 'a' } } } };
+    expect((await api.send('PATCH', '/api/v1/nodes/n1', { ...patch, ...by('machine') })).code).toBe(200);
+  });
 });

@@ -59,6 +59,42 @@ describe('a signer', () => {
   });
 });
 
+describe('a user without a verb on any signer', () => {
+  it('may write a status that is the same, and delete a request', async () => {
+    const api = apiInMemory({ users: USERS });
+    const rules = [
+      {
+        verbs: ['update', 'delete'],
+        apiGroups: ['certificates.k8s.io'],
+        resources: ['certificatesigningrequests', 'certificatesigningrequests/status'],
+      },
+    ];
+    await api.send('POST', `${RBAC}/clusterroles`, { body: { metadata: { name: 'r' }, rules } });
+    const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'r' };
+    const subjects = [{ kind: 'User', name: 'ada' }];
+    await api.send('POST', `${RBAC}/clusterrolebindings`, { body: { metadata: { name: 'b' }, roleRef, subjects } });
+    const { body } = await api.send('POST', REQUESTS, { body: await bodyOf({ commonName: 'eve' }) });
+    api.advance(60_000);
+    const path = `${REQUESTS}/${body.metadata.name}`;
+    const put = (subresource: string, object: object) =>
+      api.send('PUT', `${path}${subresource}`, { body: object, ...as('ada') });
+    expect((await put('/status', body)).code).toBe(200);
+    const { body: current } = await api.send('GET', path);
+    expect((await put('', { ...current, metadata: { ...current.metadata, labels: { a: 'b' } } })).code).toBe(200);
+    const failed = { conditions: [{ type: 'Failed', status: 'True' }] };
+    const { body: last } = await api.send('GET', path);
+    expect(await put('/status', { ...last, status: failed })).toMatchObject({
+      code: 403,
+      body: {
+        message: expect.stringContaining(
+          'user not permitted to sign requests with signerName "kubernetes.io/kube-apiserver-client"',
+        ),
+      },
+    });
+    expect((await api.send('DELETE', path, as('ada'))).code).toBe(200);
+  });
+});
+
 describe('a request', () => {
   it.each(['system:masters', 'nodekeeper:admins'])('for the group %s is refused to everybody', async (group) => {
     const api = apiInMemory();

@@ -1,6 +1,6 @@
-import { rootCertificates } from 'node:tls';
+import { getCACertificates, rootCertificates } from 'node:tls';
 import { expect, it } from 'vitest';
-import { bundleOf } from './api-authorities.ts';
+import { apiAuthorities, bundleOf } from './api-authorities.ts';
 
 const certificatesIn = (bundle: string) => bundle.split('-----END CERTIFICATE-----').length - 1;
 
@@ -14,4 +14,9 @@ it('has the authorities that replace the default ones, but no general list', () 
   const others = rootCertificates.filter((pem) => !bundleOf(rootCertificates).includes(pem.trim()));
   expect(bundleOf(others.slice(0, 1))).toBe(`${others[0]?.trim()}\n`);
   expect(bundleOf(others)).toBe('');
+  expect([10, 11].map((count) => certificatesIn(bundleOf(others.slice(0, count))))).toEqual([10, 0]);
+});
+
+it('has what this process trusts', () => {
+  expect(apiAuthorities()).toBe(bundleOf(getCACertificates('default')));
 });

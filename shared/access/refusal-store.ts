@@ -1,7 +1,7 @@
 /**
  * Refused requests in the `control` table, one item per minute and identity:
  *
- *   pk `refusals` sk <start of the minute, ms, 13 digits>-<hash of the identity>
+ *   pk `refusals` sk <start of the minute, ms>-<hash of the identity>
  *                 identity, kind, over, n: number of requests, ttl epoch seconds
  *
  * Each environment of a function adds what it refused, at most once per minute and identity. So a minute may contain
@@ -15,7 +15,6 @@ const PARTITION = 'refusals';
 export const REFUSAL_MINUTE_MS = 60_000;
 /** Nothing reads an older item. Seconds. */
 const KEPT_SECONDS = 3_600;
-const TIME_DIGITS = 13;
 /** Identities of one minute that are read. An identity is a machine, a person or a service account that signed in. */
 const READ_MAX = 100;
 
@@ -27,7 +26,6 @@ export interface RefusedIdentity {
   readonly count: number;
 }
 
-const timeKey = (atMs: number): string => String(atMs).padStart(TIME_DIGITS, '0');
 export const refusalMinuteOf = (atMs: number): number => Math.floor(atMs / REFUSAL_MINUTE_MS) * REFUSAL_MINUTE_MS;
 
 export const refusalsAdded =
@@ -36,7 +34,7 @@ export const refusalsAdded =
     const minuteMs = refusalMinuteOf(nowMs);
     await items.write({
       kind: 'update',
-      key: { table: 'control', pk: PARTITION, sk: `${timeKey(minuteMs)}-${shortHash(username)}` },
+      key: { table: 'control', pk: PARTITION, sk: `${minuteMs}-${shortHash(username)}` },
       set: { identity: username, kind, over, ttl: Math.ceil(minuteMs / 1_000) + KEPT_SECONDS },
       add: { n: count },
     });
@@ -50,7 +48,7 @@ export async function refusalsOf(
   const { items: found } = await items.query({
     table: 'control',
     pk: PARTITION,
-    beginsWith: `${timeKey(minuteMs)}-`,
+    beginsWith: `${minuteMs}-`,
     consistent: false,
     limit: READ_MAX,
   });

@@ -54,6 +54,26 @@ describe('refusals', () => {
     expect(stored.map(({ count }) => count)).toEqual([3]);
   });
 
+  it('that come while a report fails are counted, too', async () => {
+    isBroken = true;
+    const reported = refuse(GREEDY, 0);
+    for (let request = 0; request < 3; request += 1) await refuse(GREEDY, 1);
+    await reported;
+    isBroken = false;
+    await refuse(GREEDY, 60_000);
+    expect(stored.map(({ count }) => count)).toEqual([5]);
+  });
+
+  it('of an identity that is no longer in memory are not counted when their report fails', async () => {
+    isBroken = true;
+    const reported = refuse(GREEDY, 0);
+    for (let other = 0; other < 200; other += 1) void refuse({ ...GREEDY, username: `other-${other}` }, 0);
+    await reported;
+    isBroken = false;
+    await refuse(GREEDY, 60_000);
+    expect(stored.map(({ count }) => count)).toEqual([1]);
+  });
+
   it('are reported a minute after the last report, or when the clock was set back', async () => {
     for (const atMs of [100_000, 159_999, 160_000, 160_000, 160_000]) await refuse(GREEDY, atMs);
     expect(stored.map(({ count }) => count)).toEqual([1, 2]);

@@ -270,9 +270,8 @@ export function chargeTime(
   used: UsedTime,
   { nowMs, limit }: { readonly nowMs: number; readonly limit: TimeShare },
 ): number {
-  const busyMs = Math.max(0, used.busyMs);
-  const waitMs = Math.min(limit.waitMsMax, Math.max(0, used.elapsedMs - busyMs));
-  const chargedMs = (busyMs + waitMs) / limit.share;
+  const waitMs = Math.min(limit.waitMsMax, Math.max(0, used.elapsedMs - used.busyMs));
+  const chargedMs = (used.busyMs + waitMs) / limit.share;
   return Math.min(Math.max(fullAtMs ?? nowMs, nowMs) + chargedMs, nowMs + windowMs(limit) + REFUSED_MS_MAX);
 }
 

@@ -39,7 +39,7 @@ it('a pod that breaks the connection sends nothing more', async () => {
   expect(await textOf(opened.received)).toBe('');
 });
 
-it('a pod that breaks the connection while nobody reads breaks nothing here', async () => {
+it('a pod that breaks a connection that is not read breaks nothing here', async () => {
   const closed = Promise.withResolvers<void>();
   const port = await serving((socket) => {
     socket.once('close', () => closed.resolve());

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { APPLY, apiInMemory, MERGE } from '../../../test/support/api-in-memory.ts';
+import { APPLY, apiInMemory, JSON_PATCH, MERGE } from '../../../test/support/api-in-memory.ts';
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
 const RBAC = `/apis/${RBAC_GROUP}/v1`;
@@ -94,6 +94,18 @@ describe('a machine and the probe', () => {
       forbidden('n2', 'can only access node lease with the same name as the requesting node'),
     );
     expect(await create('n1', 'n1')).toBe(201);
+  });
+
+  it('see nothing of an object that they may not change by what a patch tests', async () => {
+    const api = apiInMemory({ users: USERS });
+    const pods = '/api/v1/namespaces/default/pods';
+    const spec = { nodeName: 'n2', containers: [{ name: 'c', image: 'i' }] };
+    await api.send('POST', pods, { body: { metadata: { name: 'other' }, spec } });
+    const codeOf = async (value: string) => {
+      const body = [{ op: 'test', path: '/spec/nodeName', value }];
+      return (await api.send('PATCH', `${pods}/other/status`, { body, contentType: JSON_PATCH, ...as('n1') })).code;
+    };
+    expect([await codeOf('n2'), await codeOf('n3')]).toEqual([403, 403]);
   });
 
   it('may read an object only if it may be related to them', async () => {

@@ -21,10 +21,10 @@ type Admission = Pick<WriteOptions, 'admit' | 'admitStored'>;
 /** Refusals that depend on stored objects. */
 export function admitWrite(dependencies: ServeDependencies, call: Call, verb: RestrictedVerb): Admission {
   const admission = admissionOf(dependencies, call, verb);
-  if (verb === 'delete') return admission;
   return {
     ...admission,
     async admit(next, stored) {
+      // A creation. A deletion has a stored object.
       if (stored === undefined) {
         if (verb !== 'create') await requireCreate(dependencies, call);
         if (next !== undefined) refuseUnenforced(dependencies, call, next);

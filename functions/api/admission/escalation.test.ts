@@ -112,7 +112,69 @@ describe('an administrator of a namespace', () => {
   });
 });
 
+describe('a refusal', () => {
+  it('names 200 rules at most, and how many there are besides', async () => {
+    const api = await cluster();
+    const linesFor = async (count: number) => {
+      const resources = Array.from({ length: count }, (_, index) => `r${index}`);
+      const body = { metadata: { name: 'r' }, rules: [rule(['get'], ['x'], resources)] };
+      return ((await send(api, 'POST', ROLES, body)).body.message as string).split('\n').slice(1);
+    };
+    const [all, more] = [await linesFor(200), await linesFor(202)];
+    expect([all.length, all.at(-1)?.startsWith('{')]).toEqual([200, true]);
+    expect([more.length, more.at(-1)]).toEqual([201, 'and 2 more']);
+  });
+
+  it('says that rules may be missing because a role does not exist', async () => {
+    const api = await cluster();
+    const body = { metadata: { name: 'lost' }, roleRef: roleRef('ClusterRole', 'none'), subjects: [nora] };
+    await api.send('POST', BINDINGS, { body });
+    const role = { metadata: { name: 'r' }, rules: [rule(['get'], [''], ['nodes'])] };
+    expect((await send(api, 'POST', ROLES, role)).body.message).toMatch(
+      /; resolution errors: \[clusterrole\.rbac\.authorization\.k8s\.io "none" not found\]$/,
+    );
+    const held = { metadata: { name: 'r' }, rules: [rule(['get'], [''], ['pods'])] };
+    expect((await send(api, 'POST', ROLES, held)).code).toBe(201);
+  });
+});
+
+it.each(['PATCH', 'PUT', 'DELETE'])('a default role cannot be changed by anybody: %s', async (method) => {
+  const api = await cluster();
+  const path = `${RBAC}/clusterroles/view`;
+  const { body: role } = await api.send('GET', path);
+  const changed = method === 'DELETE' ? {} : { body: method === 'PUT' ? role : { rules: [] }, contentType: MERGE };
+  const sent = method === 'PUT' ? { body: { ...role, rules: [] } } : changed;
+  expect(outcome(await api.send(method, path, sent))).toEqual([
+    403,
+    'clusterroles.rbac.authorization.k8s.io "view" is forbidden: the default roles and bindings cannot be changed; use a role with an aggregation label, or a binding of your own',
+  ]);
+});
+
 describe('a user with further verbs', () => {
+  it('writes only the roles that `escalate` names, and none that is new', async () => {
+    const escalate = { ...rule(['escalate'], [RBAC_GROUP], ['roles']), resourceNames: ['r'] };
+    const api = await cluster([escalate]);
+    const nodes = [rule(['*'], ['*'], ['*'])];
+    expect((await send(api, 'POST', ROLES, { metadata: { name: 'r' }, rules: nodes })).code).toBe(403);
+    for (const name of ['r', 's'])
+      expect((await send(api, 'POST', ROLES, { metadata: { name }, rules: [] })).code).toBe(201);
+    expect((await send(api, 'PATCH', `${ROLES}/r`, { rules: nodes }, MERGE)).code).toBe(200);
+    expect((await send(api, 'PATCH', `${ROLES}/s`, { rules: nodes }, MERGE)).code).toBe(403);
+  });
+
+  it('cannot end the aggregation of a role without all rules', async () => {
+    const api = await cluster([rule(['update', 'patch', 'get'], [RBAC_GROUP], ['clusterroles'])]);
+    const body = {
+      metadata: { name: 'all' },
+      aggregationRule: { clusterRoleSelectors: [{ matchLabels: { a: 'b' } }] },
+    };
+    expect((await api.send('POST', `${RBAC}/clusterroles`, { body })).code).toBe(201);
+    expect((await send(api, 'PATCH', `${RBAC}/clusterroles/all`, { aggregationRule: null }, MERGE)).code).toBe(403);
+    expect(
+      (await send(api, 'PATCH', `${RBAC}/clusterroles/all`, { metadata: { finalizers: ['x/y'] } }, MERGE)).code,
+    ).toBe(200);
+  });
+
   it('writes any role with `escalate`', async () => {
     const api = await cluster([rule(['escalate'], [RBAC_GROUP], ['roles'])]);
     const nodes = { metadata: { name: 'r' }, rules: [rule(['*'], ['*'], ['*'])] };

@@ -111,3 +111,45 @@ describe('requests by id', () => {
     );
   });
 });
+
+describe('an answer to another request', () => {
+  const known = (more: object = {}) => ({ pass: 3, consecutiveNotFound: 1, isForeign: false, ...more });
+  const kept: Confirmations = new Map([
+    ['i-1', known()],
+    ['i-2', known()],
+  ]);
+  const keptAfter = (kind: 'found' | 'failed' | 'notFound' | 'foreign') =>
+    keepConfirmations(kept, 4, [['i-1', kind]], new Set());
+
+  it('ends the results of an instance that exists, and the count of one when its state is not known', () => {
+    expect([...keptAfter('found')]).toEqual([['i-2', known()]]);
+    expect([...keptAfter('failed')]).toEqual([
+      ['i-1', known({ consecutiveNotFound: 0 })],
+      ['i-2', known()],
+    ]);
+    expect([...keepConfirmations(kept, 4, [['i-3', 'failed']], new Set())]).toEqual([...kept]);
+  });
+
+  it('that was concluded from what is kept changes nothing', () => {
+    for (const kind of ['notFound', 'foreign'] as const) expect([...keptAfter(kind)]).toEqual([...kept]);
+  });
+
+  it('by the id is kept behind all others, and counts in a row', () => {
+    const requested = (kind: 'notFound' | 'foreign' | 'failed') => [
+      ...keepConfirmations(kept, 4, [['i-1', kind]], new Set(['i-1'])),
+    ];
+    const i2 = ['i-2', known()];
+    expect(requested('notFound')).toEqual([i2, ['i-1', { pass: 4, consecutiveNotFound: 2, isForeign: false }]]);
+    expect(requested('foreign')).toEqual([i2, ['i-1', { pass: 4, consecutiveNotFound: 0, isForeign: true }]]);
+    expect(requested('failed')).toEqual([i2, ['i-1', { pass: 4, consecutiveNotFound: 0, isForeign: false }]]);
+  });
+});
+
+it('instances of other accounts that must wait for their request are still those of other accounts', () => {
+  const ids = idsOf(BUDGET + 2);
+  const kept: Confirmations = new Map(
+    ids.map((id, index) => [id, { pass: index, consecutiveNotFound: 0, isForeign: index !== BUDGET }]),
+  );
+  const plan = planConfirmations(ids, kept, 1_000);
+  expect(plan).toEqual({ requested: ids.slice(0, BUDGET), foreign: [ids[BUDGET + 1]], later: [ids[BUDGET]] });
+});
