@@ -12,19 +12,25 @@ export interface CertificateFiles {
   readonly keyFile: string;
 }
 
+/** Options that name a certificate and its key. */
+type CertificateOptions = readonly [certificate: string, key: string];
+
 /** @throws StartError that names the file, for one that cannot be read, is no PEM, or does not belong to the other */
-export function readCertificate({ certificateFile, keyFile }: CertificateFiles): CertifiedKey {
-  const certificatePem = textOf('--tls-cert', certificateFile);
-  const privateKeyPem = textOf('--tls-key', keyFile);
+export function readCertificate(
+  { certificateFile, keyFile }: CertificateFiles,
+  [certificateOption, keyOption]: CertificateOptions = ['--tls-cert', '--tls-key'],
+): CertifiedKey {
+  const certificatePem = fileText(certificateOption, certificateFile);
+  const privateKeyPem = fileText(keyOption, keyFile);
   try {
     new X509Certificate(certificatePem);
   } catch (cause) {
-    throw new StartError(`--tls-cert: ${certificateFile} has no certificate in PEM`, { cause });
+    throw new StartError(`${certificateOption}: ${certificateFile} has no certificate in PEM`, { cause });
   }
   try {
     createSecureContext({ cert: certificatePem, key: privateKeyPem });
   } catch (cause) {
-    throw new StartError(`--tls-key: ${keyFile} is not the private key of ${certificateFile}`, { cause });
+    throw new StartError(`${keyOption}: ${keyFile} is not the private key of ${certificateFile}`, { cause });
   }
   return { certificatePem, privateKeyPem };
 }
@@ -43,7 +49,7 @@ const CERTIFICATE_PEM = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE---
 
 /** Authorities of client certificates. @throws StartError that names the file, for one without any */
 export function readAuthorities(file: string): readonly X509Certificate[] {
-  const parts = textOf('--client-ca', file).match(CERTIFICATE_PEM) ?? [];
+  const parts = fileText('--client-ca', file).match(CERTIFICATE_PEM) ?? [];
   try {
     const authorities = parts.map((pem) => new X509Certificate(pem));
     if (authorities.length > 0 && authorities.every(({ ca }) => ca)) return authorities;
@@ -65,7 +71,8 @@ function versionOf(file: string): number | string {
   }
 }
 
-function textOf(option: string, file: string): string {
+/** @throws StartError that names the option and the file */
+export function fileText(option: string, file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (cause) {

@@ -23,6 +23,7 @@ describe('the options of serve', () => {
       log: { format: 'plain', level: 'info' },
       quiet: false,
       demo: undefined,
+      upstream: undefined,
     });
   });
 
@@ -53,8 +54,22 @@ describe('the options of serve', () => {
     });
   });
 
+  it('of a hub name its cluster, and need no users of their own to listen elsewhere', () => {
+    const args = ['--upstream', 'https://192.0.2.7:6443', '--upstream-token', 't', '--listen', '0.0.0.0'];
+    expect(parseServeOptions(args)).toMatchObject({
+      host: '0.0.0.0',
+      upstream: { url: new URL('https://192.0.2.7:6443'), tokenFile: 't', certificate: undefined, caFile: undefined },
+    });
+  });
+
   it.each([
     [['--data', 'x', '--ephemeral'], '--ephemeral and --data exclude each other'],
+    [['--upstream', 'http://192.0.2.7', '--upstream-token', 't'], '--upstream must be an https URL'],
+    [['--upstream', 'https://192.0.2.7'], '--upstream needs --upstream-token FILE, or --upstream-cert FILE'],
+    [['--upstream-token', 't'], 'need --upstream'],
+    [['--upstream', 'https://a', '--upstream-cert', 'c'], '--upstream-cert and --upstream-key need each other'],
+    [['--upstream', 'https://a', '--no-controllers'], '--upstream and --no-controllers exclude each other'],
+    [['--upstream', 'https://a', '--client-ca', 'c'], '--upstream and --client-ca exclude each other'],
     [['--listen', 'edge'], '--listen must be an IP address, not edge'],
     [['--listen', '0.0.0.0'], '--listen 0.0.0.0 is possible only with --tokens FILE or --client-ca FILE'],
     [['--listen', '0.0.0.0', '--tokens', 'f', '--demo'], 'only without --demo'],

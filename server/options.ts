@@ -3,6 +3,7 @@ import { DEMO_OPTIONS, DEMO_USAGE, type DemoOptions, demoOptionsOf } from '../de
 import { DEFAULT_STACK } from '../shared/aws/cloudformation/stack-name.ts';
 import { oneOf, optionValues, wholeNumber } from '../shared/host/command-line.ts';
 import { StartError } from '../shared/host/start-error.ts';
+import type { CertificateFiles } from './certificate.ts';
 import { isLogLevel, LOG_LEVELS, type LogLevel } from './log.ts';
 import type { StackName } from './tables/deployed-tables.ts';
 import { stackIn } from './tables/stack-options.ts';
@@ -21,7 +22,7 @@ export interface ServeOptions {
   /** Names and addresses in the certificate, besides those of loopback and `host`. */
   readonly names: readonly string[];
   /** A certificate of the user's own. Absent: one that the authority of the data directory signs. */
-  readonly certificate: { readonly certificateFile: string; readonly keyFile: string } | undefined;
+  readonly certificate: CertificateFiles | undefined;
   /** Authorities of client certificates, PEM. */
   readonly clientCaFile: string | undefined;
   /** Users with tokens, in place of those that are generated. */
@@ -39,6 +40,17 @@ export interface ServeOptions {
   readonly quiet: boolean;
   /** Simulated machines, EC2 and the console beside the cluster. Undefined: none. */
   readonly demo: DemoOptions | undefined;
+  /** This process is a hub of that cluster. Undefined: it is a cluster itself. */
+  readonly upstream: UpstreamOptions | undefined;
+}
+
+/** A cluster, and the hub's own credentials there: a token or a certificate. */
+export interface UpstreamOptions {
+  readonly url: URL;
+  readonly tokenFile: string | undefined;
+  readonly certificate: CertificateFiles | undefined;
+  /** Undefined: the authorities of Node. */
+  readonly caFile: string | undefined;
 }
 
 export const DEFAULT_DATA_DIRECTORY = '.nodekeeper';
@@ -64,6 +76,12 @@ export const SERVE_USAGE = `usage: nodekeeper serve [options]
   --region REGION    of the stack (AWS_REGION, else AWS_DEFAULT_REGION)
   --stack NAME       (${DEFAULT_STACK})
   --print-policy     prints what this process needs to be allowed by IAM, and ends
+  --upstream URL     a hub of the cluster at this https URL: a copy of its objects that answers reads, also offline
+  --upstream-token FILE
+                     the token of the hub at the cluster; read again when it changes
+  --upstream-cert FILE, --upstream-key FILE
+                     or its certificate there, in PEM
+  --upstream-ca FILE authorities of the cluster's certificate in PEM (those of Node.js)
   --no-controllers   no ticks, and no work after changes: nothing changes by itself
   --policy FILE      YAML file of policy fields
   --synchronous full|normal
@@ -84,9 +102,14 @@ export function parseServeOptions(args: readonly string[]): ServeOptions {
     throw new StartError('--ephemeral and --data exclude each other');
   if (values.install === true && values.uninstall === true)
     throw new StartError('--install and --uninstall exclude each other');
+  const upstream = upstreamOf(values);
   const host = values.listen ?? '127.0.0.1';
   if (host !== 'localhost' && isIP(host) === 0) throw new StartError(`--listen must be an IP address, not ${host}`);
-  if (!LOOPBACK.has(host) && ((values.tokens ?? values['client-ca']) === undefined || values.demo === true)) {
+  if (
+    upstream === undefined &&
+    !LOOPBACK.has(host) &&
+    ((values.tokens ?? values['client-ca']) === undefined || values.demo === true)
+  ) {
     const why = values.demo === true ? 'without --demo' : 'with --tokens FILE or --client-ca FILE';
     throw new StartError(
       `--listen ${host} is possible only ${why}: the generated tokens are for programs on this machine`,
@@ -112,7 +135,7 @@ export function parseServeOptions(args: readonly string[]): ServeOptions {
     names: [...(LOOPBACK.has(host) || isIP(host) === 0 ? [] : [host]), ...(values.name ?? [])],
     clientCaFile: values['client-ca'],
     tokensFile: values.tokens,
-    certificate: certificateOf(values['tls-cert'], values['tls-key']),
+    certificate: certificateOf(values, ['tls-cert', 'tls-key']),
     clusterId,
     tables,
     printsPolicy: values['print-policy'] ?? false,
@@ -122,6 +145,7 @@ export function parseServeOptions(args: readonly string[]): ServeOptions {
     log: { format: oneOf('log', values.log, ['plain', 'json']), level },
     quiet: values.quiet ?? false,
     demo: demoOf(values),
+    upstream,
   };
 }
 
@@ -139,11 +163,41 @@ function tablesOf(values: ReturnType<typeof parse>): StackName | undefined {
 
 export const isLoopback = (host: string): boolean => LOOPBACK.has(host);
 
-function certificateOf(certificateFile: string | undefined, keyFile: string | undefined): ServeOptions['certificate'] {
+function certificateOf(
+  values: ReturnType<typeof parse>,
+  [certificate, key]: readonly ['tls-cert', 'tls-key'] | readonly ['upstream-cert', 'upstream-key'],
+): CertificateFiles | undefined {
+  const { [certificate]: certificateFile, [key]: keyFile } = values;
   if (certificateFile === undefined && keyFile === undefined) return undefined;
   if (certificateFile === undefined || keyFile === undefined)
-    throw new StartError('--tls-cert and --tls-key need each other');
+    throw new StartError(`--${certificate} and --${key} need each other`);
   return { certificateFile, keyFile };
+}
+
+/** A hub has no users, no controllers and no tables of its own. A certificate of a client could not be passed on. */
+const NOT_OF_A_HUB = [
+  ...(['demo', 'store', 'controllers', 'policy', 'tokens', 'client-ca', 'install', 'uninstall'] as const),
+];
+
+function upstreamOf(values: ReturnType<typeof parse>): UpstreamOptions | undefined {
+  const certificate = certificateOf(values, ['upstream-cert', 'upstream-key']);
+  const { upstream, 'upstream-token': tokenFile, 'upstream-ca': caFile } = values;
+  if (upstream === undefined) {
+    if ([certificate, tokenFile, caFile].every((value) => value === undefined)) return undefined;
+    throw new StartError('--upstream-token, --upstream-cert and --upstream-ca need --upstream');
+  }
+  const stray = NOT_OF_A_HUB.find((name) => values[name] !== undefined);
+  if (stray !== undefined) {
+    throw new StartError(`--upstream and --${values[stray] === false ? 'no-' : ''}${stray} exclude each other`);
+  }
+  const url = URL.parse(upstream);
+  if (url?.protocol !== 'https:' || url.username !== '' || url.search !== '' || url.hash !== '') {
+    throw new StartError(`--upstream must be an https URL, such as https://192.0.2.7:6443, not ${upstream}`);
+  }
+  if ((tokenFile === undefined) === (certificate === undefined)) {
+    throw new StartError('--upstream needs --upstream-token FILE, or --upstream-cert FILE and --upstream-key FILE');
+  }
+  return { url, tokenFile, certificate, caFile };
 }
 
 function demoOf(values: ReturnType<typeof parse>): DemoOptions | undefined {
@@ -172,6 +226,11 @@ const parse = (args: readonly string[]) =>
     region: { type: 'string' },
     stack: { type: 'string' },
     'print-policy': { type: 'boolean' },
+    upstream: { type: 'string' },
+    'upstream-token': { type: 'string' },
+    'upstream-cert': { type: 'string' },
+    'upstream-key': { type: 'string' },
+    'upstream-ca': { type: 'string' },
     controllers: { type: 'boolean' },
     policy: { type: 'string' },
     synchronous: { type: 'string' },

@@ -22,7 +22,7 @@ import { create, patch, update } from './verbs/write-calls.ts';
  * Paths that load balancers and `kubectl version` read without credentials, as upstream's role
  * system:public-info-viewer.
  */
-const PUBLIC_PATHS = new Set(['/healthz', '/livez', '/readyz', '/version']);
+export const PUBLIC_PATHS: ReadonlySet<string> = new Set(['/healthz', '/livez', '/readyz', '/version']);
 
 export const apiAnswers = (dependencies: ServeDependencies): Answers => ({
   verbs: {

@@ -29,7 +29,7 @@ import type { ServeDependencies } from './dependencies.ts';
 import { createdOnly } from './discovery/created-only.ts';
 import { issuerDocuments } from './discovery/issuer-documents.ts';
 import { openApiDocuments } from './discovery/openapi.ts';
-import { staticDocuments } from './discovery/static-documents.ts';
+import { type StaticDocuments, staticDocuments } from './discovery/static-documents.ts';
 import { answerNodeLogs } from './logs/node-logs.ts';
 import { answerMetrics } from './metrics/answer-metrics.ts';
 import type { MetricFamily } from './metrics/open-metrics.ts';
@@ -86,21 +86,7 @@ function serveDependencies(options: ApiOptions): ServeDependencies {
       openConnection: options.openConnection,
       nodeSessions: options.nodeSessions,
     }),
-    staticDocument: staticDocuments(
-      { version: NODEKEEPER_VERSION },
-      openApiDocuments(async () => {
-        const [{ createOpenApi }, { describe }] = await Promise.all([
-          import('./openapi/openapi.ts'),
-          import('../../shared/kinds/descriptions/describe.ts'),
-        ]);
-        return createOpenApi({
-          resources: [...resources, ...createdOnly.map((each) => ({ ...each, subresources: [] }))],
-          serverVersion: NODEKEEPER_VERSION,
-          hash: options.hash,
-          describe,
-        });
-      }),
-    ),
+    staticDocument: documents(options.hash),
     ...enrolmentOf(options, storageOf),
     ...accountTokensOf(options),
     metrics: answerMetrics({
@@ -114,6 +100,24 @@ function serveDependencies(options: ApiOptions): ServeDependencies {
     selfReview: answerSelfReviews(authorizer),
   };
 }
+
+/** Version, discovery and OpenAPI. @param hash digest of a text, safe in a URL */
+export const documents = (hash: ApiOptions['hash']): StaticDocuments =>
+  staticDocuments(
+    { version: NODEKEEPER_VERSION },
+    openApiDocuments(async () => {
+      const [{ createOpenApi }, { describe }] = await Promise.all([
+        import('./openapi/openapi.ts'),
+        import('../../shared/kinds/descriptions/describe.ts'),
+      ]);
+      return createOpenApi({
+        resources: [...resources, ...createdOnly.map((each) => ({ ...each, subresources: [] }))],
+        serverVersion: NODEKEEPER_VERSION,
+        hash,
+        describe,
+      });
+    }),
+  );
 
 function accountTokensOf({ accountTokens }: ApiOptions): Pick<ServeDependencies, 'issueToken' | 'answerIssuer'> {
   if (accountTokens === undefined) return {};

@@ -5,7 +5,14 @@ import { greeting } from '../../demo/greeting.ts';
 import { reportWhileSlow } from '../../shared/host/report-while-slow.ts';
 import { listenForSignals } from '../../shared/host/signals.ts';
 import { StartError } from '../../shared/host/start-error.ts';
-import { DEFAULT_DATA_DIRECTORY, parseServeOptions, SERVE_USAGE, type ServeOptions } from '../options.ts';
+import type { ServedHub } from '../hub/serve-hub.ts';
+import {
+  DEFAULT_DATA_DIRECTORY,
+  parseServeOptions,
+  SERVE_USAGE,
+  type ServeOptions,
+  type UpstreamOptions,
+} from '../options.ts';
 import { startServe } from '../serve.ts';
 import { serviceManager } from '../service/notify.ts';
 
@@ -59,8 +66,15 @@ async function run(options: ServeOptions): Promise<number> {
   let cloud: ProcessCloud | undefined;
   const slowly = (what: string): (() => void) => reportWhileSlow(`nodekeeper: ${what}`, (line) => console.error(line));
   const opened = slowly('opening the database and the listener');
+  const print = (line: string): void => void process.stderr.write(`${line}\n`);
+  const { upstream } = options;
+  if (upstream !== undefined) {
+    const { startHub } = await import('../hub/serve-hub.ts');
+    const hub = await startHub({ ...options, upstream }, { print }).finally(opened);
+    return await untilSignal(hub, async () => say(hubGreeting(hub, upstream)));
+  }
   const cluster = await startServe(options, {
-    print: (line) => process.stderr.write(`${line}\n`),
+    print,
     ...(demonstration && {
       cloudOf(data, onInstanceChange) {
         cloud = demonstration.processCloud({
@@ -74,28 +88,54 @@ async function run(options: ServeOptions): Promise<number> {
     }),
   }).finally(opened);
   let demo: Demo | undefined;
-  try {
-    if (options.demo && demonstration && cloud && !signals.stopping()) {
-      demo = await demonstration.startDemo(cluster, cloud, options.demo).finally(slowly('starting the machines'));
-    }
-    if (!signals.stopping()) {
+  return await untilSignal(
+    {
+      ...cluster,
+      async stop() {
+        await demo?.stop();
+        cloud?.stop();
+        await cluster.stop();
+      },
+    },
+    async () => {
+      if (options.demo && demonstration && cloud) {
+        demo = await demonstration.startDemo(cluster, cloud, options.demo).finally(slowly('starting the machines'));
+      }
+      if (signals.stopping()) return;
       const { nodes = 0, ec2Nodes = 0 } = options.demo ?? {};
       const seconds = cluster.readyMs / 1_000;
       const page = demo?.console?.address;
       say(greeting({ ...cluster, defaultDirectory: DEFAULT_DATA_DIRECTORY, seconds, nodes, ec2Nodes, console: page }));
+    },
+  );
+
+  /** `begin`: what follows the start, unless a signal came meanwhile. */
+  async function untilSignal(
+    served: { readonly url: string; fault(): string | undefined; stop(): Promise<void> },
+    begin: () => Promise<void>,
+  ): Promise<number> {
+    try {
+      if (!signals.stopping()) await begin();
+      if (!signals.stopping()) await manager.ready(() => `${served.fault() ?? 'serves'} (${served.url})`);
+      await signals.first;
+      say('stopping');
+    } finally {
+      setTimeout(() => process.exit(), STOP_MAX_MS).unref();
+      await manager.stopping();
+      await served.stop();
     }
-    if (!signals.stopping()) await manager.ready(() => `${cluster.fault() ?? 'serves'} (${cluster.url})`);
-    await signals.first;
-    say('stopping');
-  } finally {
-    setTimeout(() => process.exit(), STOP_MAX_MS).unref();
-    await manager.stopping();
-    await demo?.stop();
-    cloud?.stop();
-    await cluster.stop();
+    return 0;
   }
-  return 0;
 }
+
+/** What a hub says when it serves. */
+const hubGreeting = (
+  { url, caPem, dataDirectory, readyMs }: ServedHub,
+  { url: cluster }: UpstreamOptions,
+): string => `Nodekeeper serves ${url}, a hub of ${cluster.href}, after ${(readyMs / 1_000).toFixed(1)} s. Ctrl-C stops it. With the kubeconfig of the cluster:
+
+  kubectl --server ${url}${caPem === undefined ? '' : ` --certificate-authority ${join(dataDirectory, 'ca.pem')}`} get nodes
+`;
 
 /** Loaded when asked for: a cluster of real machines needs nothing of it. */
 async function loadDemo() {

@@ -34,9 +34,9 @@ export interface ServedWatches {
 type ServedOptions = Omit<WatchOptions, 'gzip' | 'gunzip' | 'limits' | 'busyMs' | 'tickets' | 'slots' | 'quietMs'>;
 
 export function servedWatches(options: ServedOptions & { readonly signals: ChangeSignals }): ServedWatches {
-  const { items, clock, random, signals } = options;
+  const { items, clock, versionClock = clock, random, signals } = options;
   const slots = watchLimits(WATCHES_MAX);
-  const changes = sharedChanges(changeLog({ items, clock, shardsOf }), signals, clock);
+  const changes = sharedChanges(changeLog({ items, clock: versionClock, shardsOf }), signals, clock);
   const watch = serveWatch({
     ...options,
     gzip,

@@ -27,6 +27,8 @@ export interface RequestOptions {
   readonly items: ItemStore;
   readonly authenticator: Authenticator;
   readonly clock: Clock;
+  /** The time up to which the change log may be closed. Absent: `clock`. A copy of another store has another one. */
+  readonly versionClock?: Clock;
   readonly random: RandomSource;
   /** Waits between attempts at a contended write, and between two reads of a watch. Milliseconds. */
   readonly pause: (milliseconds: number) => Promise<unknown>;
@@ -55,7 +57,7 @@ export interface RequestParts extends Omit<ReadDependencies, 'answerWatch' | 'an
 
 /** With the caches of a process: create them once. */
 export function requestDependencies(options: RequestOptions): RequestParts {
-  const changes = changeLog({ items: options.items, clock: options.clock, shardsOf });
+  const changes = changeLog({ items: options.items, clock: options.versionClock ?? options.clock, shardsOf });
   const storages = composeStorages({ ...options, changes });
   const { storageOf, policies } = storages;
   return {

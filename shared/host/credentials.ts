@@ -51,8 +51,8 @@ export async function openCredentials(
   return { ...server, adminToken, viewerToken, fleetToken };
 }
 
-/** Without users. */
-async function openServerCredentials(
+/** The same for a process without users of its own. */
+export async function openServerCredentials(
   data: DataDirectory,
   nowMs: number,
   names: readonly string[],

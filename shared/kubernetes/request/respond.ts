@@ -34,10 +34,10 @@ const WARNING_LENGTH_MAX = 256;
  */
 export function warningHeaders(warnings: readonly string[]): Record<string, string> {
   if (warnings.length === 0) return {};
-  const texts = warnings.map(escaped);
+  const texts = warnings.map(quotable);
   const isLong = lengthOf(texts) > WARNINGS_LENGTH_MAX;
   const sent: string[] = [];
-  for (const text of isLong ? warnings.map((each) => escaped(each.slice(0, WARNING_LENGTH_MAX))) : texts) {
+  for (const text of isLong ? warnings.map((each) => quotable(each.slice(0, WARNING_LENGTH_MAX))) : texts) {
     if (lengthOf(sent) + text.length > WARNINGS_LENGTH_MAX) break;
     sent.push(text);
   }
@@ -46,5 +46,6 @@ export function warningHeaders(warnings: readonly string[]): Record<string, stri
 
 const lengthOf = (texts: readonly string[]): number => texts.reduce((sum, { length }) => sum + length, 0);
 
-const escaped = (text: string): string =>
+/** A text as a header can have it between quotes. */
+export const quotable = (text: string): string =>
   text.replace(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`).replace(/[\\"]/g, '\\$&');

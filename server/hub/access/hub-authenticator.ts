@@ -1,0 +1,78 @@
+/**
+ * Who asks a hub: by the same tokens as at the cluster.
+ *
+ *   tokens of service accounts   by the keys of the cluster, and the objects in the copy
+ *   tokens of machines           by the keys of their NodeIdentity
+ *   every other token            by a TokenReview of the cluster
+ *
+ * What is refused here is asked of the cluster, if it can be: the copy may not have the account or the pod of a new
+ * token yet. They are then read before the answer: a watch ends when its account is not there.
+ */
+import { accountTokens } from '../../../functions/api/access/account-tokens.ts';
+import type { AccountKeys, FindObject } from '../../../shared/access/account-tokens.ts';
+import type { Authenticator } from '../../../shared/access/authenticator.ts';
+import { type BearerScheme, bearerSchemes, bearerTokenOf } from '../../../shared/access/bearer.ts';
+import { CALLER_IDENTITY_PREFIX } from '../../../shared/access/caller-identity-token.ts';
+import type { NodeKeys } from '../../../shared/access/node-keys.ts';
+import { nodeTokens } from '../../../shared/access/node-tokens.ts';
+import type { ReviewedTokens } from './reviewed-tokens.ts';
+
+export interface HubAuthenticatorOptions {
+  readonly accountKeys: Pick<AccountKeys, 'find'>;
+  readonly nodeKeys: NodeKeys;
+  /** Names the cluster in the tokens of its machines. */
+  readonly clusterId: string;
+  /** Reads the copy. */
+  readonly find: FindObject;
+  readonly reviews: ReviewedTokens;
+  /** The cluster cannot be reached. */
+  readonly isDown: () => boolean;
+  /** Resolves when the copy has what the cluster has. */
+  readonly caughtUp: (resource: string) => Promise<void>;
+}
+
+/** Objects that tokens depend on. */
+const REQUIRED = ['serviceaccounts', 'pods'];
+
+/** `nodeKeys` says itself how old a key may be. Milliseconds. */
+const KEYS_LIVE_MS = 1_000;
+/** How long the cluster is not asked again about a token that it accepted. Milliseconds. */
+const REVIEW_LIVES_MS = 60_000;
+/** The same for a token that depends on objects, which may be deleted: as at the cluster. Milliseconds. */
+const OBJECTS_LIVE_MS = 10_000;
+
+export function hubAuthenticator(options: HubAuthenticatorOptions): Authenticator {
+  const { accountKeys, nodeKeys, clusterId, find, reviews, isDown, caughtUp } = options;
+  const onAccepted = () => Promise.all(REQUIRED.map(caughtUp));
+  const orByReview = (scheme: BearerScheme): BearerScheme => ({
+    recognises: scheme.recognises,
+    async authenticate(token, nowMs) {
+      const own = await scheme.authenticate(token, nowMs);
+      return own.kind === 'authenticated' || isDown()
+        ? own
+        : reviews.authenticate(token, nowMs, {
+            isBrief: true,
+            liveMs: OBJECTS_LIVE_MS,
+            onAccepted,
+          });
+    },
+  });
+  const otherwise: Authenticator = {
+    async authenticate(headers, nowMs) {
+      if ((headers['authorization'] ?? '') === '') return { kind: 'anonymous' };
+      const token = bearerTokenOf(headers);
+      if (token === undefined) return { kind: 'refused', reason: 'not a bearer token' };
+      return reviews.authenticate(token, nowMs, {
+        isBrief: token.startsWith(CALLER_IDENTITY_PREFIX),
+        liveMs: REVIEW_LIVES_MS,
+      });
+    },
+  };
+  return bearerSchemes(
+    [
+      orByReview(accountTokens({ keys: accountKeys, find })),
+      orByReview(nodeTokens({ keys: nodeKeys, clusterId, keysLiveMs: KEYS_LIVE_MS })),
+    ],
+    otherwise,
+  );
+}

@@ -1,0 +1,164 @@
+/** A hub over its copy of a cluster: what answers requests from the copy, and passes all others. */
+import { PUBLIC_PATHS } from '../../functions/api/answers.ts';
+import {
+  METRIC_CONTENT_TYPES,
+  type MetricFamily,
+  metricFormatFor,
+  metricsText,
+} from '../../functions/api/metrics/open-metrics.ts';
+import { get, list } from '../../functions/api/verbs/read-calls.ts';
+import { documents } from '../../functions/api/work.ts';
+import { isWatch } from '../../functions/watch/work.ts';
+import { METRICS_PATH } from '../../shared/access/authorize.ts';
+import type { NodeKey, NodePublicKey } from '../../shared/access/node-identity.ts';
+import { CONCURRENT_API_LIMITS } from '../../shared/access/request-throttle.ts';
+import type { UserInfo } from '../../shared/access/user-info.ts';
+import { requestDependencies } from '../../shared/api/request-dependencies.ts';
+import { serveApi } from '../../shared/api/serve.ts';
+import { answerLongPoll } from '../../shared/api/watch/long-poll.ts';
+import { type Clock, systemBusyMs, systemRandom } from '../../shared/clock.ts';
+import { defaultPolicy } from '../../shared/fleet/policy.ts';
+import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
+import { isNamespaceContent } from '../../shared/kinds/namespaces/content-names.ts';
+import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/request/http.ts';
+import { parsePath, withoutWatchPrefix } from '../../shared/kubernetes/request/request.ts';
+import { quotable } from '../../shared/kubernetes/request/respond.ts';
+import type { Log, Meter } from '../../shared/observability/log.ts';
+import type { ItemStore } from '../../shared/store/item-store.ts';
+import { storedResource } from '../../shared/store/layout.ts';
+import type { StoreChange } from '../../shared/store/writes/store-change.ts';
+import { answerHealth, type HealthCheck } from '../health.ts';
+import { inProcess } from '../system.ts';
+import { mayWithdrawAccess } from '../watches/access-withdrawals.ts';
+import type { ChangeSignals } from '../watches/change-signals.ts';
+import { type ServedWatches, servedWatches } from '../watches/served-watches.ts';
+import { clusterAccountKeys, clusterNodeKeys } from './access/cluster-keys.ts';
+import { hubAuthenticator } from './access/hub-authenticator.ts';
+import { keptAnswers } from './access/kept-answers.ts';
+import { questions } from './access/questions.ts';
+import { reviewedTokens } from './access/reviewed-tokens.ts';
+import type { ClusterConnection } from './cluster-connection.ts';
+import { type PassedAnswer, type Passing, passing } from './passing.ts';
+import type { Replica } from './replica.ts';
+import { routeOf } from './routes.ts';
+
+export interface HubOptions {
+  readonly items: ItemStore;
+  readonly signals: ChangeSignals;
+  readonly replica: Pick<Replica, 'versionClock' | 'holds' | 'link' | 'caughtUp'>;
+  readonly connection: ClusterConnection;
+  /** Names the cluster in the tokens of its machines. */
+  readonly clusterId: string;
+  readonly clock: Clock;
+  /** Waits. Milliseconds. */
+  readonly pause: (milliseconds: number) => Promise<unknown>;
+  readonly log: Log;
+  readonly meter: Meter;
+  readonly families: () => readonly MetricFamily[];
+  readonly checks: readonly HealthCheck[];
+}
+
+export interface Hub {
+  /** `gone`: aborted when the client has left */
+  serve(request: HttpRequest, gone: AbortSignal): Promise<PassedAnswer>;
+  /** A commit of the copy is durable. */
+  onCommit(changes: readonly StoreChange[]): void;
+  readonly watches: Pick<ServedWatches, 'held'>;
+  readonly passing: Pick<Passing, 'codes' | 'held'>;
+}
+
+export function composeHub(options: HubOptions): Hub {
+  const { items, signals, replica, connection, clock, pause, log } = options;
+  const objects = clusterObjects({ items, clock, random: systemRandom });
+  const downSinceMs = (): number | undefined => {
+    const link = replica.link();
+    return link.kind === 'down' ? link.sinceMs : undefined;
+  };
+  const isDown = (): boolean => downSinceMs() !== undefined;
+  const clusterUid = async (): Promise<string | undefined> =>
+    (await objects.get({ resource: 'namespaces', namespace: '', name: 'kube-system' }))?.metadata.uid;
+  const kept = <T>(what: string) => keptAnswers<T>(what, { items, clusterUid });
+  const asked = questions(connection, isDown);
+  const nodeKeys = clusterNodeKeys({ questions: asked, kept: kept<readonly NodeKey[]>('machines'), clock });
+  const authenticator = hubAuthenticator({
+    accountKeys: clusterAccountKeys({ questions: asked, kept: kept<readonly NodePublicKey[]>('accounts'), clock }),
+    nodeKeys,
+    clusterId: options.clusterId,
+    find: (ref) => objects.get(ref),
+    reviews: reviewedTokens({ questions: asked, kept: kept<UserInfo>('tokens'), downSinceMs }),
+    isDown,
+    caughtUp: (resource) => replica.caughtUp(resource),
+  });
+  const common = {
+    ...{ items, authenticator, clock, pause, log, random: systemRandom, policy: defaultPolicy },
+    versionClock: replica.versionClock,
+    makesInitialObjects: false,
+  };
+  const dependencies = {
+    ...requestDependencies({ ...common, gzip: inProcess.gzip, limits: CONCURRENT_API_LIMITS, busyMs: systemBusyMs }),
+    answerWatch: answerLongPoll,
+  };
+  const document = documents(inProcess.hash);
+  const api = serveApi(dependencies, {
+    verbs: { get: (call) => get(dependencies, call), list: (call) => list(dependencies, call) },
+    publicPath: (path, request) => (PUBLIC_PATHS.has(path) ? document(path, request) : undefined),
+    path: async (path, request) => (path === METRICS_PATH ? metrics(request) : document(path, request)),
+  });
+  const watches = servedWatches({ ...common, meter: options.meter, nodeKeys, signals });
+  const passed = passing({ connection, isDown, nowMs: clock.nowMs });
+
+  function metrics({ headers }: HttpRequest): HttpResponse {
+    const format = metricFormatFor(headers['accept']);
+    const body = metricsText(options.families(), format);
+    return { status: 200, headers: { 'content-type': METRIC_CONTENT_TYPES[format] }, body };
+  }
+
+  /** How old the copy is, while it cannot be brought up to date. Source: RFC 9111, 5.5. */
+  function withAge(answer: PassedAnswer): PassedAnswer {
+    const link = replica.link();
+    if (link.kind === 'up') return answer;
+    const seconds = Math.max(0, Math.round((clock.nowMs() - link.sinceMs) / 1_000));
+    const since = new Date(link.sinceMs).toISOString().replace(/\.\d+Z$/, 'Z');
+    const age = `199 nodekeeper "${quotable(`this copy is from ${since}, ${seconds} s ago: ${link.why}`)}"`;
+    const { headers } = answer.head;
+    const warning = headers['warning'] === undefined ? age : `${headers['warning']}, ${age}`;
+    return { ...answer, head: { ...answer.head, headers: { ...headers, warning } } };
+  }
+
+  return {
+    watches,
+    passing: passed,
+    onCommit(changes) {
+      for (const change of changes) {
+        if (mayWithdrawAccess(change)) signals.withdrawn();
+        if (change.type !== 'REMOVE' || storedResource(change.key.pk) !== 'nodes') continue;
+        nodeKeys.forget(change.key.sk).catch((error: unknown) => {
+          log.error('the keys of a deleted node are still kept', { nodeName: change.key.sk, error });
+        });
+      }
+    },
+    async serve(received, gone) {
+      const request = received.method === 'GET' ? withoutWatchPrefix(received) : received;
+      const route = routeOf(request, replica.holds);
+      if (route.kind === 'pass') {
+        const answer = await passed.pass(received, gone);
+        if (route.changes !== undefined && answer.head.status < 300) await replica.caughtUp(route.changes);
+        return answer;
+      }
+      if (route.kind === 'copy') {
+        if (isWatch(request)) return withAge(await watches.serve(request, request, gone));
+        const head = await api(request);
+        return head.status === 404 && isMadeByRead(request) ? passed.pass(received, gone) : withAge({ head });
+      }
+      // Whoever may ask is decided as for every other path.
+      const head = await api(route.what === 'metrics' ? { ...request, path: METRICS_PATH } : request);
+      return { head: route.what === 'health' && head.status === 200 ? answerHealth(request, options.checks) : head };
+    },
+  };
+}
+
+/** The cluster makes such an object when it is read. */
+function isMadeByRead({ path }: HttpRequest): boolean {
+  const parsed = parsePath(path);
+  return parsed.kind === 'resource' && isNamespaceContent(parsed.target.resource, parsed.target.name);
+}

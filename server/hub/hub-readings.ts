@@ -1,0 +1,48 @@
+import type { MetricFamily } from '../../functions/api/metrics/open-metrics.ts';
+import type { Clock } from '../../shared/clock.ts';
+import { storedResources } from '../../shared/kinds/resources.ts';
+import type { Reading } from '../process-metrics.ts';
+import type { Hub } from './compose-hub.ts';
+import type { Replica } from './replica.ts';
+
+/** The hub in its own metrics. */
+export const hubReadings = (
+  { link, holds }: Pick<Replica, 'link' | 'holds'>,
+  passing: Pick<Hub['passing'], 'held'>,
+  clock: Clock,
+): readonly Reading[] => [
+  {
+    name: 'nodekeeper_hub_link_up',
+    help: '1 while the cluster is followed.',
+    type: 'gauge',
+    read: () => Number(link().kind === 'up'),
+  },
+  {
+    name: 'nodekeeper_hub_behind_seconds',
+    help: 'Since the last complete read of the cluster, while it cannot be followed.',
+    type: 'gauge',
+    read() {
+      const current = link();
+      return current.kind === 'up' ? 0 : Math.max(0, clock.nowMs() - current.sinceMs) / 1_000;
+    },
+  },
+  {
+    name: 'nodekeeper_hub_held_resources',
+    help: 'Resources in the copy.',
+    type: 'gauge',
+    read: () => storedResources.filter(({ resource }) => holds(resource)).length,
+  },
+  {
+    name: 'nodekeeper_hub_passing_requests',
+    help: 'Requests, streams and sessions that are being passed to the cluster.',
+    type: 'gauge',
+    read: passing.held,
+  },
+];
+
+export const passedFamily = ({ codes }: Pick<Hub['passing'], 'codes'>): MetricFamily => ({
+  name: 'nodekeeper_hub_passed_requests_total',
+  help: 'Requests that were passed to the cluster, by the code of the answer.',
+  type: 'counter',
+  samples: [...codes].map(([code, value]) => ({ labels: { code: String(code) }, value })),
+});

@@ -1,0 +1,387 @@
+/** `nodekeeper serve --upstream`: a hub and its cluster over real connections, with a link between them that is cut. */
+import { createHash } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { request as httpsRequest } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { startLink } from '../../demo/machines/link.ts';
+import { startHub } from '../../server/hub/serve-hub.ts';
+import { parseServeOptions } from '../../server/options.ts';
+import { startServe } from '../../server/serve.ts';
+import { findKubectls, makePlace, runKubectl, startKubectl } from '../support/kubectl.ts';
+import { until } from '../support/until.ts';
+
+const ADA = 'a'.repeat(43);
+const BOB = 'b'.repeat(43);
+const NAMESPACES = '/api/v1/namespaces';
+const CONFIG_MAPS = `${NAMESPACES}/default/configmaps`;
+const RBAC = '/apis/rbac.authorization.k8s.io/v1';
+
+interface Sent {
+  readonly token?: string | undefined;
+  readonly body?: object;
+  readonly contentType?: string;
+}
+
+interface Received {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, unknown>>;
+  // biome-ignore lint/suspicious/noExplicitAny: an answer of whatever kind, which expectations describe
+  readonly body: any;
+}
+
+class Api {
+  readonly url: string;
+  readonly ca: string | undefined;
+  constructor(url: string, ca: string | undefined) {
+    this.url = url;
+    this.ca = ca;
+  }
+
+  private open(method: string, path: string, { token = ADA, body, contentType = 'application/json' }: Sent) {
+    const payload = body && JSON.stringify(body);
+    return httpsRequest(new URL(path, this.url), {
+      ...{ method, agent: false, ...(this.ca !== undefined && { ca: this.ca }) },
+      headers: { authorization: `Bearer ${token}`, ...(payload && { 'content-type': contentType }) },
+    }).end(payload);
+  }
+
+  send(method: string, path: string, sent: Sent = {}): Promise<Received> {
+    return new Promise((resolve, reject) => {
+      this.open(method, path, sent)
+        .once('error', reject)
+        .once('response', (answer) => {
+          text(answer).then((body) => {
+            const isJson = answer.headers['content-type']?.includes('json');
+            resolve({ status: answer.statusCode!, headers: answer.headers, body: isJson ? JSON.parse(body) : body });
+          }, reject);
+        });
+    });
+  }
+
+  /** Events of a watch as they arrive. */
+  watch(
+    path: string,
+    sent: Sent = {},
+  ): Promise<{ readonly names: string[]; readonly isOpen: () => boolean; text(): string }> {
+    return new Promise((resolve, reject) => {
+      const asked = this.open('GET', path, sent).once('error', reject);
+      onTestFinished(() => void asked.destroy());
+      asked.once('response', (answer) => {
+        const names: string[] = [];
+        let received = '';
+        let isOpen = true;
+        answer.setEncoding('utf8').on('data', (chunk: string) => {
+          received += chunk;
+          names.splice(
+            0,
+            names.length,
+            ...[...received.matchAll(/"metadata":\{"name":"([^"]+)"/g)].map(([, name]) => name!),
+          );
+        });
+        answer.once('close', () => {
+          isOpen = false;
+        });
+        resolve({ names, isOpen: () => isOpen, text: () => received });
+      });
+    });
+  }
+}
+
+function directory(): string {
+  const made = mkdtempSync(join(tmpdir(), 'nk-'));
+  onTestFinished(() => rmSync(made, { recursive: true, force: true }));
+  return made;
+}
+
+const quiet = { print: () => {} };
+
+async function cluster(data: string, port: number) {
+  const users = join(data, '..', 'users.json');
+  const user = (token: string, name: string, ...groups: string[]) => ({
+    ...{ sha256: createHash('sha256').update(token).digest('hex'), user: name, groups },
+  });
+  writeFileSync(users, JSON.stringify([user(ADA, 'ada', 'system:masters'), user(BOB, 'bob')]));
+  const args = ['--data', data, '--port', String(port), '--tokens', users, '--log-level', 'error'];
+  return startServe(parseServeOptions(args), quiet);
+}
+
+/** The credentials of a hub, as docs/hub.md says. */
+async function hubToken(api: Api, roles: readonly string[]): Promise<string> {
+  await api.send('POST', `${NAMESPACES}/kube-system/serviceaccounts`, { body: { metadata: { name: 'hub' } } });
+  for (const role of roles) {
+    const body = {
+      metadata: { name: role },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
+      subjects: [{ kind: 'ServiceAccount', name: 'hub', namespace: 'kube-system' }],
+    };
+    expect(await api.send('POST', `${RBAC}/clusterrolebindings`, { body })).toMatchObject({ status: 201 });
+  }
+  const path = `${NAMESPACES}/kube-system/serviceaccounts/hub/token`;
+  const { status, body } = await api.send('POST', path, { body: { spec: { expirationSeconds: 86_400 } } });
+  expect(status).toBe(201);
+  return body.status.token as string;
+}
+
+/** A cluster with an account for a hub, and the options of that hub. */
+async function clusterOfHub(roles: readonly string[]) {
+  const base = directory();
+  const clusterData = join(base, 'cluster');
+  let served = await cluster(clusterData, 0);
+  onTestFinished(() => served.stop());
+  const port = Number(new URL(served.url).port);
+  const link = await startLink({ host: '127.0.0.1', port });
+  onTestFinished(() => link.close());
+  const api = new Api(served.url, served.caPem);
+  const tokenFile = join(base, 'hub-token');
+  writeFileSync(tokenFile, await hubToken(api, roles));
+  const authority = ['--upstream-ca', join(clusterData, 'ca.pem')];
+  const upstream = ['--upstream', `https://127.0.0.1:${link.port}`, '--upstream-token', tokenFile];
+  const data = ['--data', join(base, 'hub')];
+  return {
+    ...{ cluster: api, clusterData, link, tokenFile, authority, upstream, data },
+    hubArguments: [...data, ...upstream, ...authority, '--port', '0'],
+    stopCluster: () => served.stop(),
+    async startCluster() {
+      served = await cluster(clusterData, port);
+    },
+  };
+}
+
+async function story(roles: readonly string[] = ['system:nodekeeper:hub']) {
+  const served = await clusterOfHub(roles);
+  const hub = await started(served.hubArguments);
+  return { ...served, hub: hub.api, stopHub: hub.stop };
+}
+
+async function started(args: readonly string[], lines: string[] = []) {
+  const options = parseServeOptions(args);
+  const served = await startHub({ ...options, upstream: options.upstream! }, { print: (line) => lines.push(line) });
+  onTestFinished(() => served.stop());
+  const api = new Api(served.url, served.caPem);
+  await until(() => served.fault() === undefined, {
+    withinMs: 30_000,
+    what: `a hub that is ready\n${lines.join('\n')}`,
+  });
+  return { api, stop: served.stop };
+}
+
+const configMap = (name: string) => ({ body: { metadata: { name } } });
+const soon = (what: string, look: () => Promise<boolean> | boolean, withinMs = 20_000) =>
+  until(look, { withinMs, what });
+
+describe('a hub', { timeout: 120_000 }, () => {
+  it('answers reads as the cluster does, and a client reads its own writes', async () => {
+    const { cluster: api, hub } = await story();
+    for (let index = 0; index < 5; index += 1) {
+      const name = `c${index}`;
+      expect((await hub.send('POST', CONFIG_MAPS, configMap(name))).status).toBe(201);
+      expect((await hub.send('GET', `${CONFIG_MAPS}/${name}`)).status).toBe(200);
+    }
+    expect((await hub.send('DELETE', `${CONFIG_MAPS}/c0`)).status).toBe(200);
+    expect((await hub.send('GET', `${CONFIG_MAPS}/c0`)).status).toBe(404);
+    const [own, theirs] = [await hub.send('GET', CONFIG_MAPS), await api.send('GET', CONFIG_MAPS)];
+    expect(own.body.items).toEqual(theirs.body.items);
+    expect(own.headers['warning']).toBeUndefined();
+    expect((await hub.send('GET', '/readyz')).body).toBe('ok');
+    // Not in the copy: passed.
+    expect((await hub.send('GET', `${NAMESPACES}/default/secrets`)).status).toBe(200);
+    expect((await hub.send('GET', '/metrics')).body).toContain('nodekeeper_store_writes');
+    const metrics = (await hub.send('GET', '/hub/metrics')).body as string;
+    expect(metrics).toContain('nodekeeper_hub_link_up 1');
+    expect(metrics).toMatch(/nodekeeper_hub_passed_requests_total\{code="201"\} 5/);
+    expect((await hub.send('GET', CONFIG_MAPS, { token: 'unknown' })).status).toBe(401);
+    expect((await hub.send('GET', '/hub/metrics', { token: BOB })).status).toBe(403);
+    expect((await hub.send('POST', CONFIG_MAPS, { ...configMap('x'), token: BOB })).status).toBe(403);
+  });
+
+  it('reads on while the link is cut, says how old its copy is, and its watches continue afterwards', async () => {
+    const { cluster: api, hub, link } = await story();
+    await hub.send('POST', CONFIG_MAPS, configMap('before'));
+    const watch = await hub.watch(`${CONFIG_MAPS}?watch=1`);
+    await soon('the first event', () => watch.names.includes('before'));
+    link.cut();
+    await soon(
+      'a copy that is old',
+      async () => (await hub.send('GET', CONFIG_MAPS)).headers['warning'] !== undefined,
+      40_000,
+    );
+    const read = await hub.send('GET', `${CONFIG_MAPS}/before`);
+    expect(read).toMatchObject({ status: 200 });
+    expect(read.headers['warning']).toMatch(
+      /^199 nodekeeper "this copy is from \d{4}-\d\d-\d\dT[\d:]{8}Z, \d+ s ago: .+"$/,
+    );
+    const write = await hub.send('POST', CONFIG_MAPS, configMap('meanwhile'));
+    expect(write).toMatchObject({
+      status: 503,
+      body: { kind: 'Status', message: expect.stringContaining('cannot be reached') },
+    });
+    expect(write.headers['retry-after']).toBe('1');
+    expect((await hub.send('GET', `${NAMESPACES}/default/secrets`)).status).toBe(503);
+    expect((await hub.send('GET', CONFIG_MAPS, { token: 'never-seen' })).status).toBe(503);
+    await api.send('POST', CONFIG_MAPS, configMap('during'));
+    expect(watch.isOpen()).toBe(true);
+    link.restore();
+    await soon('what happened meanwhile', () => watch.names.includes('during'), 60_000);
+    await soon('a copy that is new', async () => (await hub.send('GET', CONFIG_MAPS)).headers['warning'] === undefined);
+    expect(await hub.send('POST', CONFIG_MAPS, configMap('after'))).toMatchObject({ status: 201 });
+    await soon('a later change', () => watch.names.includes('after'));
+    expect(watch.isOpen()).toBe(true);
+  });
+
+  it('kubectl at the hub gets, applies, waits and watches', async () => {
+    const { hub, clusterData } = await story();
+    const [kubectl] = findKubectls().slice(-1);
+    const place = makePlace();
+    onTestFinished(() => place.remove());
+    const kubeconfig = join(clusterData, 'hub-kubeconfig');
+    writeFileSync(kubeconfig, kubeconfigOf(hub));
+    const run = async (...args: readonly string[]): Promise<string> => {
+      const { exitCode, stdout, stderr } = await runKubectl(kubectl!, args, { kubeconfig, place });
+      expect({ args, exitCode, stderr }).toEqual({ args, exitCode: 0, stderr: '' });
+      return stdout;
+    };
+    const watching = startKubectl(kubectl!, ['get', 'configmaps', '-w', '--no-headers'], { kubeconfig });
+    onTestFinished(async () => {
+      watching.interrupt();
+      await watching.ended;
+    });
+    await watching.untilLines(1);
+    const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1' } };
+    await hub.send('POST', '/api/v1/nodes', { body: node });
+    await run('create', 'configmap', 'first', '--from-literal=a=1');
+    expect(await run('get', 'configmap', 'first', '-o', 'jsonpath={.data.a}')).toBe('1');
+    expect(await run('get', 'nodes')).toMatch(/NAME +STATUS +ROLES +AGE +VERSION\nn1 +/);
+    expect(await run('get', 'configmaps', '-A')).toContain('first');
+    await run('label', 'node', 'n1', 'site=a');
+    expect(await run('get', 'nodes', '-l', 'site=a', '-o', 'name')).toBe('node/n1\n');
+    expect(await run('wait', '--for=jsonpath={.metadata.labels.site}=a', 'node/n1')).toContain('condition met');
+    expect(await run('auth', 'can-i', 'get', 'pods')).toBe('yes\n');
+    expect(await run('explain', 'pod.spec.containers')).toContain('FIELDS');
+    await run('delete', 'configmap', 'first');
+    await soon('both events', () => (watching.stdout().match(/^first /gm) ?? []).length >= 2);
+  });
+
+  it('refuses who lost access, and ends the watches of that user within seconds', async () => {
+    const { cluster: api, hub } = await story();
+    const binding = {
+      metadata: { name: 'bob' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'view' },
+      subjects: [{ kind: 'User', name: 'bob', apiGroup: 'rbac.authorization.k8s.io' }],
+    };
+    await hub.send('POST', `${RBAC}/namespaces/default/rolebindings`, { body: binding });
+    const account = await api.send('POST', `${NAMESPACES}/default/serviceaccounts`, {
+      body: { metadata: { name: 'app' } },
+    });
+    expect(account.status).toBe(201);
+    const path = `${NAMESPACES}/default/serviceaccounts/app/token`;
+    const app = (await api.send('POST', path, { body: { spec: {} } })).body.status.token as string;
+    const appBinding = { ...binding, metadata: { name: 'app' }, subjects: [{ kind: 'ServiceAccount', name: 'app' }] };
+    await hub.send('POST', `${RBAC}/namespaces/default/rolebindings`, { body: appBinding });
+    expect((await hub.send('GET', CONFIG_MAPS, { token: app })).status).toBe(200);
+    expect((await hub.send('GET', CONFIG_MAPS, { token: BOB })).status).toBe(200);
+    await hub.send('POST', CONFIG_MAPS, configMap('seen'));
+    const ofApp = await hub.watch(`${CONFIG_MAPS}?watch=1`, { token: app });
+    const ofBob = await hub.watch(`${CONFIG_MAPS}?watch=1`, { token: BOB });
+    await soon('the first events', () => [ofApp, ofBob].every(({ names }) => names.includes('seen')));
+    // At the cluster, not through the hub.
+    await api.send('DELETE', `${RBAC}/namespaces/default/rolebindings/bob`);
+    await api.send('DELETE', `${NAMESPACES}/default/serviceaccounts/app`);
+    await soon('the end of the watch of bob', () => !ofBob.isOpen(), 10_000);
+    expect(ofBob.text()).toContain('"code":403');
+    await soon(
+      'the refusal of bob',
+      async () => (await hub.send('GET', CONFIG_MAPS, { token: BOB })).status === 403,
+      5_000,
+    );
+    await soon('the end of the watch of app', () => !ofApp.isOpen(), 30_000);
+    expect(ofApp.text()).toContain('"code":401');
+    await soon(
+      'the refusal of app',
+      async () => (await hub.send('GET', CONFIG_MAPS, { token: app })).status === 401,
+      40_000,
+    );
+  });
+
+  it('holds Secrets only with the role for them', async () => {
+    const { hub, cluster: api, link } = await story(['system:nodekeeper:hub', 'system:nodekeeper:hub-secrets']);
+    await api.send('POST', `${NAMESPACES}/default/secrets`, { body: { metadata: { name: 's' } } });
+    const secret = `${NAMESPACES}/default/secrets/s`;
+    await soon('the secret', async () => (await hub.send('GET', secret)).status === 200);
+    link.cut();
+    await soon(
+      'a copy that is old',
+      async () => (await hub.send('GET', secret)).headers['warning'] !== undefined,
+      40_000,
+    );
+    expect((await hub.send('GET', secret)).status).toBe(200);
+  });
+
+  it('serves users that it knew from its file when it starts without the cluster, and follows the cluster later', async () => {
+    const { hub, hubArguments, stopHub, stopCluster, startCluster } = await story();
+    await hub.send('POST', CONFIG_MAPS, configMap('kept'));
+    expect((await hub.send('GET', `${CONFIG_MAPS}/kept`)).status).toBe(200);
+    await stopHub();
+    await stopCluster();
+    const lines: string[] = [];
+    const again = await started(hubArguments, lines);
+    expect(lines.join('\n')).toContain('the cluster cannot be reached: reads are answered from the copy');
+    const read = await again.api.send('GET', `${CONFIG_MAPS}/kept`);
+    expect(read).toMatchObject({ status: 200 });
+    expect(read.headers['warning']).toContain('this copy is from');
+    expect((await again.api.send('GET', CONFIG_MAPS, { token: BOB })).status).toBe(503);
+    expect((await again.api.send('DELETE', `${CONFIG_MAPS}/kept`)).status).toBe(503);
+    await startCluster();
+    await soon(
+      'the cluster',
+      async () => (await again.api.send('GET', CONFIG_MAPS)).headers['warning'] === undefined,
+      40_000,
+    );
+    expect(await again.api.send('DELETE', `${CONFIG_MAPS}/kept`)).toMatchObject({ status: 200 });
+    expect((await again.api.send('GET', `${CONFIG_MAPS}/kept`)).status).toBe(404);
+  });
+
+  it('refuses in one line what it cannot be a hub of', async () => {
+    const { data, upstream, authority, clusterData, tokenFile, cluster: api } = await clusterOfHub([]);
+    const refused = async (expected: string, ...args: readonly string[]): Promise<void> => {
+      const options = parseServeOptions([...args, '--port', '0']);
+      const starting = startHub({ ...options, upstream: options.upstream! }, quiet);
+      const message = await starting.then(
+        (hub) => hub.stop().then(() => 'it serves'),
+        (error: Error) => error.message,
+      );
+      expect(message).toContain(expected);
+      expect(message).not.toContain('\n');
+    };
+    const nowhere = ['--upstream', 'https://127.0.0.1:1', '--upstream-token', tokenFile];
+    await refused('there is no copy yet, so the first start needs the cluster', ...data, ...nowhere);
+    await refused('name the authority of the cluster with --upstream-ca', ...data, ...upstream);
+    await refused(
+      'kubectl create clusterrolebinding hub --clusterrole=system:nodekeeper:hub',
+      ...data,
+      ...upstream,
+      ...authority,
+    );
+    await refused('is a cluster of its own', '--data', clusterData, ...upstream, ...authority);
+    await hubToken(api, ['system:nodekeeper:hub']);
+    const { api: hub } = await started([...data, ...upstream, ...authority, '--port', '0']);
+    expect((await hub.send('GET', '/readyz')).status).toBe(200);
+    await refused(`is in use by process ${process.pid}`, ...data, ...upstream, ...authority);
+    writeFileSync(tokenFile, 'x'.repeat(43));
+    await refused('does not accept the token or certificate of this hub (401)', ...data, ...upstream, ...authority);
+    rmSync(tokenFile);
+    await refused('hub-token cannot be read', ...data, ...upstream, ...authority);
+  });
+});
+
+const kubeconfigOf = ({ url, ca }: Api): string =>
+  JSON.stringify({
+    ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'hub' },
+    clusters: [
+      { name: 'hub', cluster: { server: url, 'certificate-authority-data': Buffer.from(ca ?? '').toString('base64') } },
+    ],
+    users: [{ name: 'ada', user: { token: ADA } }],
+    contexts: [{ name: 'hub', context: { cluster: 'hub', user: 'ada' } }],
+  });
