@@ -161,6 +161,23 @@ describe('a pod that was rejected for its resources', () => {
   });
 });
 
+it('a pod that needs two resources is helped by a node with both, and by more of either', () => {
+  const containers = [{ name: 'c', resources: { requests: { cpu: '2', memory: '5' } } }];
+  const change = (before: object | undefined, after: object): WorldChange => {
+    const offering = (allocatable: object) =>
+      schedulableNode({
+        metadata: { name: 'n' },
+        status: { conditions: [{ type: 'Ready', status: 'True' }], allocatable: { pods: '9', ...allocatable } },
+      } as unknown as KubeNode);
+    return { kind: 'node', before: before && offering(before), after: offering(after) };
+  };
+  const isHelped = (before: object | undefined, after: object) =>
+    helps('NodeResourcesFit', change(before, after), { spec: { containers } });
+  expect(isHelped(undefined, { cpu: '2', memory: '4' })).toBe(false);
+  expect(isHelped(undefined, { cpu: '2', memory: '5' })).toBe(true);
+  expect(isHelped({ cpu: '3', memory: '9' }, { cpu: '4', memory: '9' })).toBe(true);
+});
+
 describe('a pod that was rejected for the labels of nodes', () => {
   const parts = { spec: { nodeSelector: { zone: 'a' } } };
   const matching = { labels: { zone: 'a' } };
@@ -275,6 +292,12 @@ describe('a pod that was rejected for its spread', () => {
     expect(helps('PodTopologySpread', change, parts())).toBe(expected);
   });
 
+  it('with several constraints is helped by a change for any of them', () => {
+    const other = constraint({ labelSelector: { matchLabels: { app: 'x' } } });
+    expect(helps('PodTopologySpread', ofPod(undefined, web), parts({}, other))).toBe(true);
+    expect(helps('PodTopologySpread', ofPod(undefined, web), parts(other, {}))).toBe(true);
+  });
+
   it('needs the keys of all its hard constraints, and of no other', () => {
     const change = ofNode(undefined, zone('a'));
     expect(helps('PodTopologySpread', change, parts({}, { topologyKey: 'rack' }))).toBe(false);
@@ -331,6 +354,18 @@ describe('a pod that was rejected for the pods of a place', () => {
     );
   });
 
+  it('is helped when one of several terms of another pod no longer concerns it', () => {
+    const terms = [term({ labelSelector: { matchLabels: { app: 'x' } } }), term()];
+    const other: PodParts = { ...BOUND, spec: { affinity: { podAntiAffinity: required(...terms) } } };
+    expect(helps('InterPodAffinity', ofPod(other, undefined), { labels })).toBe(true);
+  });
+
+  it('is helped by a new node with the keys of all its terms', () => {
+    const both: PodParts = { spec: { affinity: { podAffinity: required(term(), term({ topologyKey: 'rack' })) } } };
+    expect(helps('InterPodAffinity', ofNode(undefined, { labels: { zone: 'a' } }), both)).toBe(false);
+    expect(helps('InterPodAffinity', ofNode(undefined, { labels: { zone: 'a', rack: 'b' } }), both)).toBe(true);
+  });
+
   const zone = (value: string) => ({ labels: { zone: value } });
   it.each<[string, PodParts, WorldChange, boolean]>([
     ['a new node', {}, ofNode(undefined, {}), true],
@@ -372,6 +407,13 @@ describe('a change of the rejected pod itself', () => {
       },
     ],
   });
+  /** One that selects labelled pods, and one that honors taints. */
+  const twoSpreads = {
+    topologySpreadConstraints: [
+      ...spread().topologySpreadConstraints,
+      ...spread({ labelSelector: {}, nodeTaintsPolicy: 'Honor' }).topologySpreadConstraints,
+    ],
+  };
   const nodeTerms = {
     affinity: {
       nodeAffinity: {
@@ -392,6 +434,8 @@ describe('a change of the rejected pod itself', () => {
     ['NodeUnschedulable', tolerating, tolerating, false],
     ['PodTopologySpread', { spec: spread() }, { spec: spread(), ...labelled }, true],
     ['PodTopologySpread', { spec: spread() }, { spec: spread(), labels: { x: 'y' } }, false],
+    ['PodTopologySpread', { spec: twoSpreads }, { spec: twoSpreads, ...labelled }, true],
+    ['PodTopologySpread', { spec: twoSpreads }, { spec: { ...twoSpreads, ...tolerating.spec } }, true],
     ['PodTopologySpread', { spec: spread() }, { spec: { ...spread(), ...tolerating.spec } }, false],
     [
       'PodTopologySpread',

@@ -46,7 +46,7 @@ export function podBackoffMs(
 
 /** When the pod is tried next, by what is known now. Epoch milliseconds. */
 export function dueAtMs(waiting: WaitingPod, policy: BackoffPolicy): number {
-  const needsChange = waiting.plugins.some((plugin) => plugin !== 'SafetyGate') && waiting.errors === 0;
+  const needsChange = waiting.plugins.length > 0 && waiting.errors === 0;
   const afterBackoff = waiting.triedAtMs + podBackoffMs(waiting, policy);
   if (!needsChange || waiting.isRequeued || waiting.plugins.includes('SafetyGate')) return afterBackoff;
   return waiting.triedAtMs + policy.podUnschedulableRetrySeconds * 1_000 + 1;
@@ -158,16 +158,12 @@ const podAffinityHints: Hints = {
     const hasAnti = matching(pod.antiAffinity);
     if (pod.antiAffinity.length > 0 && isMatched(before, hasAnti) && !isMatched(after, hasAnti)) return true;
     const isAgainst = (other: SchedulablePod): boolean =>
-      other.antiAffinity.length > 0 && other.antiAffinity.some((term) => termMatches(term, pod, namespaces));
+      other.antiAffinity.some((term) => termMatches(term, pod, namespaces));
     return isMatched(before, isAgainst) && !isMatched(after, isAgainst);
   },
   node: (pod, { before, after }) => {
     if (after === undefined) return false;
-    if (before === undefined) {
-      return (
-        pod.affinity.length === 0 || pod.affinity.every(({ topologyKey }) => after.labels[topologyKey] !== undefined)
-      );
-    }
+    if (before === undefined) return pod.affinity.every(({ topologyKey }) => after.labels[topologyKey] !== undefined);
     return (
       keysOf(pod.affinity, before) !== keysOf(pod.affinity, after) ||
       keysOf(pod.antiAffinity, before) !== keysOf(pod.antiAffinity, after) ||
@@ -201,10 +197,10 @@ const HINTS: Readonly<Record<PluginName, Hints>> = {
       after !== undefined && !after.isUnschedulable && (before === undefined || before.isUnschedulable),
     own: (before, after) => !toleratesCordon(before) && toleratesCordon(after),
   },
-  NodeName: { node: (_pod, { before, after }) => before === undefined && after !== undefined },
+  NodeName: { node: (_pod, { before }) => before === undefined },
   NodePorts: {
     pod: (pod, change) => left(change) && portsConflict(pod.hostPorts, change.before!.hostPorts),
-    node: (_pod, { before, after }) => before === undefined && after !== undefined,
+    node: (_pod, { before }) => before === undefined,
   },
   PodTopologySpread: spreadHints,
   InterPodAffinity: podAffinityHints,
