@@ -4,14 +4,15 @@ import { leaseProbe } from './probes.ts';
 const clock = { nowMs: () => Date.UTC(2026, 0, 1, 0, 0, 5, 250) };
 
 function answering(...statuses: (number | Error)[]) {
-  const sent: { method: string; url: string; body: unknown; authorization: string }[] = [];
+  const sent: { method: string; url: string; body: unknown; authorization: string; headers: object }[] = [];
   const fetch = (async (url: string, init: RequestInit) => {
-    const headers = init.headers as Record<string, string>;
+    const { authorization = '', ...headers } = init.headers as Record<string, string>;
     sent.push({
       method: init.method ?? '',
       url,
       body: JSON.parse(String(init.body)),
-      authorization: headers['authorization'] ?? '',
+      authorization,
+      headers,
     });
     const status = statuses.shift();
     if (status === undefined || status instanceof Error) throw status ?? new Error('no answer planned');
@@ -32,6 +33,7 @@ describe('a probe beat', () => {
         url: 'https://cluster/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/nodekeeper-probe',
         body: { spec: { renewTime: '2026-01-01T00:00:05.250000Z' } },
         authorization: 'Bearer signed',
+        headers: { 'content-type': 'application/merge-patch+json', accept: 'application/json' },
       },
     ]);
   });
@@ -40,6 +42,21 @@ describe('a probe beat', () => {
     const { sent, probe } = answering(404, status);
     expect(await probe.beat()).toEqual({ kind: 'accepted' });
     expect(sent.map(({ method }) => method)).toEqual(['PATCH', 'POST']);
+    expect(sent[1]).toMatchObject({
+      url: 'https://cluster/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases',
+      body: {
+        apiVersion: 'coordination.k8s.io/v1',
+        kind: 'Lease',
+        metadata: { name: 'nodekeeper-probe', namespace: 'kube-node-lease' },
+        spec: { holderIdentity: 'nodekeeper-probe', renewTime: '2026-01-01T00:00:05.250000Z' },
+      },
+      headers: { 'content-type': 'application/json' },
+    });
+  });
+
+  it('fails when its missing Lease cannot be created', async () => {
+    const outcome = await answering(404, 403).probe.beat();
+    expect(outcome).toEqual({ kind: 'failed', reason: "creating the probe's lease answered 403" });
   });
 
   it.each([401, 403, 429, 503])('fails after status %i', async (status) => {

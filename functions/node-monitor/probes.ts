@@ -89,7 +89,7 @@ export function leaseProbe(options: LeaseProbeOptions): Probe {
 function within<T>(timeoutMs: number, pending: Promise<T>): Promise<T> {
   const signal = AbortSignal.timeout(timeoutMs);
   const late = new Promise<never>((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+    signal.addEventListener('abort', () => reject(signal.reason));
   });
   return Promise.race([pending, late]);
 }

@@ -1,49 +1,25 @@
-import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { type GateRecord, UNTRIED_GATE } from '../../shared/fleet/marks/gate.ts';
 import type { MonitorOutcome } from '../../shared/fleet/marks/rule.ts';
-import { defaultPolicy, type Policy } from '../../shared/fleet/policy.ts';
+import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import { silenceStore } from '../../shared/fleet/silences/silence-store.ts';
 import type { FleetState, FleetZone } from '../../shared/fleet/zones/fleet-store.ts';
 import { NO_DISRUPTION } from '../../shared/fleet/zones/zone-state.ts';
 import { type ItemStore, StoreFault } from '../../shared/store/item-store.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
-import { workDependencies } from '../../shared/ticks/dependencies.ts';
 import { START_MS } from '../../test/support/controlled-fleet.ts';
+import { type EmittedMetric, monitorParts } from '../../test/support/monitor-parts.ts';
 import { aNode } from '../../test/support/ruled-fleet.ts';
 import type { Decided } from './decide-tick.ts';
-import { type MonitorDependencies, type MonitorPorts, monitorDependencies } from './dependencies.ts';
+import type { MonitorPorts } from './dependencies.ts';
 import { measure, measureCost, recordSilences, reportGate, reportRareBeats } from './report-tick.ts';
 
 const NOW_MS = START_MS;
 const HOUR_MS = 3_600_000;
 const FAILING = new StoreFault('throttled', 'the table is throttled', { retryable: true });
 
-interface Emitted {
-  readonly name: string;
-  readonly value: number;
-  readonly unit: string;
-  readonly zone?: string;
-}
-
-function monitor(
-  ports: MonitorPorts = {},
-  { policy = {}, items = memoryItemStore() }: { readonly policy?: Partial<Policy>; readonly items?: ItemStore } = {},
-) {
-  const emitted: Emitted[] = [];
-  const warnings: { readonly message: string; readonly fields: unknown }[] = [];
-  const common = workDependencies({
-    items,
-    clock: { nowMs: () => NOW_MS },
-    random: { uuid: randomUUID, fraction: () => 0.5 },
-    policy: { ...defaultPolicy, ...policy },
-    log: { debug() {}, info() {}, error() {}, warn: (message, fields) => warnings.push({ message, fields }) },
-    meter: { add: (name, value, unit, dimensions) => emitted.push({ name, value, unit, ...dimensions }) },
-  });
-  const dependencies: MonitorDependencies = monitorDependencies(common, ports);
-  const events = async () => (await dependencies.objects.list({ resource: 'events' })).objects;
-  return { dependencies, emitted, warnings, events };
-}
+const monitor = (ports: MonitorPorts = {}, options: Omit<Parameters<typeof monitorParts>[1], 'nowMs'> = {}) =>
+  monitorParts(ports, { ...options, nowMs: NOW_MS });
 
 /** Rejects every write of an item of the API. */
 const readOnly = (): ItemStore => {
@@ -107,13 +83,13 @@ describe('metrics of a tick', () => {
   }: {
     readonly parts?: Partial<MonitorOutcome>;
     readonly records?: Partial<Parameters<typeof measure>[1]>;
-  } & Partial<Decided>): Emitted[] {
+  } & Partial<Decided>): EmittedMetric[] {
     const { dependencies, emitted } = monitor();
     const all = { state: stateBefore(), zones: [], queue: [], ...records };
     measure(dependencies, all, decided({ outcome: outcome(parts), ...tick }), NOW_MS);
     return emitted;
   }
-  const named = (emitted: readonly Emitted[], name: string) => emitted.filter((each) => each.name === name);
+  const named = (emitted: readonly EmittedMetric[], name: string) => emitted.filter((each) => each.name === name);
 
   it('are none in a cluster without nodes', () => {
     expect(measured({})).toEqual([]);

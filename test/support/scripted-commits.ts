@@ -19,6 +19,7 @@ export function scriptedCommits(
   const objects = {
     get: async (ref: ObjectRef) => read(ref),
     getMany: async (refs: readonly ObjectRef[]) => refs.map(read),
+    list: async () => ({ objects: [] }),
     async commit(commit: Commit): Promise<CommitOutcome> {
       commits.push(commit);
       const outcome = left.shift() ?? { kind: 'contended' };
