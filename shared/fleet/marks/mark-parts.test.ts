@@ -86,3 +86,8 @@ describe('parts', () => {
     expect(JSON.stringify(part).length).toBeLessThan(250_000);
   });
 });
+
+it('a part has the zones of its nodes', () => {
+  const zone = { zone: 'a', size: 4, healthPercent: 0, unhealthy: 4 };
+  expect(partsOf(['n1', 'n2']).map(({ part }) => part.zones)).toEqual([[zone], [zone]]);
+});

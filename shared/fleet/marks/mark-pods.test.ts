@@ -45,7 +45,10 @@ describe('pods of a node', () => {
     const { marked: count, left, faults, parts, commits } = await marked(pods(14), ['committed', 'committed']);
     expect([count, left, faults, parts.map(([, events]) => events)]).toEqual([14, 0, [], [13, 1]]);
     expect(commits[1]?.writes).toMatchObject([
-      { object: { status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'False' }] } } },
+      {
+        ref: { resource: 'pods', namespace: 'd', name: 'p13' },
+        object: { status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'False' }] } },
+      },
       { object: { reason: 'NodeNotReady', involvedObject: { kind: 'Pod', name: 'p13', uid: 'u-p13' } } },
     ]);
   });

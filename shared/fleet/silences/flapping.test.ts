@@ -202,3 +202,22 @@ describe('taint and condition', () => {
     });
   });
 });
+
+it('marks within a grace period before a fault of ours do not count, both ends included', () => {
+  const grace = defaultPolicy.nodeMonitorGracePeriodSeconds;
+  const counted = (mark: number) =>
+    countedMarks(
+      { isFlapping: false, marksSeconds: [mark] },
+      { policy: policyWith(), ownFaultsAtMs: [(START + 100) * 1_000 + 999] },
+    );
+  const isCounted = (seconds: number) => counted(START + seconds).length === 1;
+  expect([101, 100, 100 - grace, 99 - grace].map(isCounted)).toEqual([true, false, false, true]);
+});
+
+it('no mark is stored where the policy does not count them', () => {
+  const at = { nowMs: START * 1_000, policy: policyWith({ flapThreshold: 0 }), ownFaultsAtMs: [] };
+  expect(flapsAfterMark(undefined, at)).toBeUndefined();
+  expect(
+    flapsAfterMark(packedFlaps({ isFlapping: true, marksSeconds: [START - 1] }, policyWith()), at),
+  ).toBeUndefined();
+});
