@@ -15,6 +15,7 @@ export const PARTS = {
   heartbeatUrl:
     'machines that send heartbeats to the URL of function heartbeat, with or without the API as the other way',
   relays: 'sites with a relay, through which most of their machines send heartbeats',
+  witnesses: 'sites with machines that report each other as silent, and troubles of their networks and relays',
   markParts: 'ticks that mark at most one node themselves: node-marker marks the others, in parts',
 } as const;
 export type PartName = keyof typeof PARTS;
@@ -29,6 +30,8 @@ const SHARES: Readonly<Record<PartName, number>> = {
   plannedSilence: 0.4,
   heartbeatUrl: 0.3,
   relays: 0.4,
+  // Only where it is named: it came later than most of failed-seeds.json.
+  witnesses: 0,
   scheduling: 0.5,
   taints: 0.5,
   workloads: 0.25,

@@ -85,7 +85,9 @@ function publishChanges(setup: SimSetup, checks: SimChecks, { streams }: World, 
   const changes = recent.take(time.nowMs());
   if (changes.length === 0) return;
   const isOther = by.name !== 'node-monitor';
-  if (changes.some((change) => (isOther ? isReadByNodeMonitor(change.key) : endsPromise(change)))) {
+  const isNew = (change: ItemChange): boolean =>
+    endsPromise(change) || (parts.includes('witnesses') && isMarked(change));
+  if (changes.some((change) => (isOther ? isReadByNodeMonitor(change.key) : isNew(change)))) {
     state.othersWroteAtMs = time.nowMs();
   }
   view.refresh();
@@ -133,6 +135,11 @@ const isReadByNodeMonitor = ({ table, pk, sk }: ItemKey): boolean =>
  */
 const endsPromise = ({ key, oldImage, newImage }: ItemChange): boolean =>
   key.table === 'health' && endOfSilenceMs(oldImage) !== endOfSilenceMs(newImage);
+/** A look between two ticks marks a node that the tick has not decided on. */
+const isMarked = ({ key, oldImage, newImage }: ItemChange): boolean =>
+  key.table === 'health' && markedAtMs(oldImage) !== markedAtMs(newImage);
+const markedAtMs = (row: Item | undefined): number | undefined =>
+  row === undefined ? undefined : nodeHealthOf(row)?.markedAtMs;
 const endOfSilenceMs = (row: Item | undefined): number | undefined =>
   row === undefined ? undefined : nodeHealthOf(row)?.silenceEndedAtMs;
 

@@ -24,6 +24,7 @@ import { chainIsOne, type TicksLaw } from './laws/ticks.ts';
 import { createTruth, type Truth, type Writer } from './laws/truth.ts';
 import { volumesAreKept } from './laws/volumes.ts';
 import { watchersReceiveEveryChange } from './laws/watches.ts';
+import { marksHaveWitnesses, type WitnessesLaw } from './laws/witnesses.ts';
 import { workloadsProgress } from './laws/workload-progress.ts';
 import { createWorkloadWorld } from './laws/workload-world.ts';
 import { writesAreKept } from './laws/writes.ts';
@@ -34,6 +35,7 @@ import type { TimedChange } from './recent-changes.ts';
 import { type SimLog, simLog } from './sim-log.ts';
 import type { SimFailure } from './sim-options.ts';
 import { type SimSetup, START_MS } from './sim-setup.ts';
+import type { SiteWitnesses } from './site-witnesses.ts';
 import type { Story } from './story.ts';
 
 const SKEW_MS = 2_000;
@@ -58,6 +60,8 @@ export interface SimState {
   functions: Functions | undefined;
   watchFunctions: Functions<unknown> | undefined;
   story: Story | undefined;
+  /** With the part `witnesses`. */
+  witnesses: SiteWitnesses | undefined;
 }
 
 export interface SimChecks {
@@ -97,6 +101,7 @@ export function createChecks(setup: SimSetup): SimChecks {
     functions: undefined,
     watchFunctions: undefined,
     story: undefined,
+    witnesses: undefined,
   };
   const log = simLog(time, START_MS);
   const versions = policyVersions({ nowMs: time.nowMs, plant: options.plant?.policy });
@@ -107,7 +112,19 @@ export function createChecks(setup: SimSetup): SimChecks {
   const context: LawContext = lawContext({
     ...{ setup, state, truth, versions, fail },
     regularTicksSinceMs: () => ticks.regularSinceMs(),
+    isWitnessed: (name) => witnesses?.isWitnessed(name) ?? false,
   });
+  const onMarked = (name: string, isWitnessed: boolean): void => {
+    const answeredAtMs = state.witnesses?.answeredAtMs(name);
+    options.onMarked?.({
+      isWitnessed,
+      wasOn: state.story!.machine(name)?.isOn === true,
+      sinceAnswerMs: answeredAtMs === undefined ? undefined : time.nowMs() - answeredAtMs,
+    });
+  };
+  const witnesses: WitnessesLaw | undefined = parts.includes('witnesses')
+    ? marksHaveWitnesses(context, onMarked)
+    : undefined;
   const ticks = chainIsOne(context, START_MS);
   const coverage = createCoverage((uid) =>
     [...truth.pods.values()].some((pod) => pod.uid === uid && !pod.isTerminating),
@@ -125,6 +142,8 @@ export function createChecks(setup: SimSetup): SimChecks {
   const progress = workloadsProgress(context, workloads, coverage.hit);
   const offlineStop = offlineStopHolds(context, workloads, coverage.hit);
   const laws: readonly Law[] = [
+    // First: the others leave its marks to it.
+    ...(witnesses === undefined ? [] : [witnesses]),
     beatingIsNotMarked(context),
     silentIsMarked(context),
     zonesKeepTheirRate(context),
@@ -216,9 +235,10 @@ function lawContext(options: {
   readonly versions: PolicyVersions;
   /** Since when node-monitor has ticked in every period; undefined while it does not. */
   readonly regularTicksSinceMs: () => number | undefined;
+  readonly isWitnessed: (name: string) => boolean;
   readonly fail: (broken: Broken) => void;
 }): LawContext {
-  const { setup, state, truth, versions, regularTicksSinceMs, fail } = options;
+  const { setup, state, truth, versions, regularTicksSinceMs, isWitnessed, fail } = options;
   const { time, plan, policy, isPoisoned } = setup;
   const policies = () => versions.all(state.functions!.policies());
   return {
@@ -242,6 +262,7 @@ function lawContext(options: {
       return steps + (of !== 'steps' && plan.has('skew') ? SKEW_MS : 0);
     },
     machine: (name) => state.story!.machine(name),
+    isWitnessed,
     isPoisoned,
     poisonSlackMs: () => (state.poisonedSinceMs === undefined ? 0 : policy.nodeMonitorPeriodSeconds * 1_000),
     fail,

@@ -16,6 +16,7 @@ import type { Broken } from './laws/law.ts';
 import type { TroubleName } from './offline-machines.ts';
 import type { OfflineRules } from './offline-rules.ts';
 import type { PartName } from './parts.ts';
+import type { SiteTrouble } from './site-witnesses.ts';
 
 export interface SimOptions {
   readonly seed: number;
@@ -32,6 +33,10 @@ export interface SimOptions {
   readonly parts?: readonly PartName[];
   /** What befalls machines of the part `offlineStop`. Default: everything. */
   readonly troubles?: readonly TroubleName[];
+  /** What befalls sites of the part `witnesses`. Default: everything. */
+  readonly siteTroubles?: readonly SiteTrouble[];
+  /** Receives each mark of a node that was Ready. */
+  readonly onMarked?: (mark: MarkOfNode) => void;
   /** Replaces fields of the seed's policy. */
   readonly policy?: Partial<Policy>;
   /** Clocks of the machines of `lyingClocks`. Everything else is the same. Default: any. */
@@ -54,6 +59,16 @@ export interface SimOptions {
     /** What one identity may use. */
     readonly limits?: (limits: RequestLimits) => RequestLimits;
   };
+}
+
+/** How a mark compares with the true machine. */
+export interface MarkOfNode {
+  /** It rests on witnesses. */
+  readonly isWitnessed: boolean;
+  /** The machine was on. */
+  readonly wasOn: boolean;
+  /** Since its last answer on the network of its site; undefined: there was none, or no site. */
+  readonly sinceAnswerMs: number | undefined;
 }
 
 /** A mark, taint, lift or deletion that no person or machine requested. */

@@ -91,8 +91,7 @@ export function setUpSim(options: SimOptions): SimSetup {
     : {};
   const url: Partial<Policy> = parts.includes('heartbeatUrl') ? { heartbeatUrl: 'on' } : {};
   const chosenPolicy: Partial<Policy> = {
-    // No machine is a witness.
-    witnessGraceSeconds: 0,
+    ...(parts.includes('witnesses') ? {} : { witnessGraceSeconds: 0 }),
     ...seededPolicy(shape),
     ...url,
     ...blocks,

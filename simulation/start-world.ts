@@ -26,6 +26,7 @@ import { hashOf, seededUuid } from './seeded-random.ts';
 import type { SimChecks } from './sim-checks.ts';
 import { simPrograms } from './sim-programs.ts';
 import { type SimSetup, START_MS } from './sim-setup.ts';
+import { SITE_TROUBLES, type SiteTrouble, type SiteWitnesses, siteWitnesses } from './site-witnesses.ts';
 import { createStory, type Story } from './story.ts';
 import { runVolumes } from './volumes.ts';
 import { watchWorld } from './watch-world.ts';
@@ -159,6 +160,7 @@ function startStory(
     labelsOf: (name) => (parts.includes('profiles') ? linkLabels(seed, name) : {}),
     doorOf,
     running: parts.includes('offlineStop') ? startOfflineMachines(setup, checks) : undefined,
+    witnesses: parts.includes('witnesses') ? startWitnesses(setup, checks) : undefined,
     relays: parts.includes('relays') ? startRelays(setup, checks, { send, doorOf }) : undefined,
     nodes,
     zones,
@@ -189,6 +191,17 @@ function startOfflineMachines(
     onCut: (name, untilMs) => state.story!.linkFails(name, untilMs),
     onClockStep: (name) => offlineStop.onClockStep(name),
   });
+}
+
+function startWitnesses({ time, random, options }: SimSetup, { state, log }: SimChecks): SiteWitnesses {
+  state.witnesses = siteWitnesses({
+    time,
+    fraction: random('witnesses'),
+    troubles: options.siteTroubles ?? (Object.keys(SITE_TROUBLES) as readonly SiteTrouble[]),
+    machines: () => state.story?.machines ?? NO_MACHINES,
+    log: log.add,
+  });
+  return state.witnesses;
 }
 
 const NO_MACHINES: ReadonlyMap<string, TrueMachine> = new Map();

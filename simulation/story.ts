@@ -25,6 +25,7 @@ import type { SiteRelays } from './relays.ts';
 import type { MachineSpec } from './scenario.ts';
 import { oneOf } from './seeded-random.ts';
 import { instanceIdOf, instanceOf } from './simulated-instance.ts';
+import type { SiteWitnesses } from './site-witnesses.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
 /** Maximum delay of a heartbeat, as a share of the heartbeat interval. */
@@ -99,6 +100,8 @@ interface FleetStoryOptions {
   readonly doorOf: (name: string) => DoorUse;
   /** What runs on its machines; undefined: every pod that is bound. */
   readonly running: OfflineMachines | undefined;
+  /** The witnesses of its sites; undefined without any. */
+  readonly witnesses: SiteWitnesses | undefined;
   /** The relays of its sites; undefined without any. */
   readonly relays: SiteRelays | undefined;
   readonly log: (subject: string, text: string) => void;
@@ -233,7 +236,7 @@ class FleetStory implements Story {
   /** Sends heartbeats until the machine is switched off. */
   async #live(machine: SimulatedMachine, life: number): Promise<void> {
     const isGone = (): boolean => machine.life !== life || !machine.isOn;
-    const { relays, running } = this.#options;
+    const { relays, running, witnesses } = this.#options;
     const reaching: SendRequest = throughDoors(
       (request) => this.#options.send(request, { zone: machine.zone, isGone }),
       machine.door,
@@ -245,7 +248,8 @@ class FleetStory implements Story {
     const intervalMs = (): number => machine.machine?.beatEveryMs ?? spec.beatEveryMs;
     const site = { name: spec.name, zone, intervalMs, isGone };
     const routed = isRelayed && relays !== undefined ? relays.through(site, direct) : direct;
-    const send = running?.counting(spec.name, routed, isGone) ?? routed;
+    const counted = running?.counting(spec.name, routed, isGone) ?? routed;
+    const send = witnesses?.reporting(spec.name, counted) ?? counted;
     const endpoint = { failShare: 0, send };
     const view = running === undefined ? this.#options.view : withoutPods(this.#options.view);
     const kubelet = createMachine(machine.spec, endpoint, view, this.#options.clockOf(machine.spec.name));
@@ -260,7 +264,8 @@ class FleetStory implements Story {
         await this.#options.time.sleep(BEAT_RETRY_MS);
       }
       const nextMs = began + kubelet.beatEveryMs * (1 + BEAT_JITTER * this.#options.fraction());
-      await this.#options.time.sleep(Math.max(BEAT_RETRY_MS, nextMs - this.#options.time.nowMs()));
+      const waitMs = Math.max(BEAT_RETRY_MS, nextMs - this.#options.time.nowMs());
+      await (witnesses?.untilNextBeat(spec.name, waitMs) ?? this.#options.time.sleep(waitMs));
     }
   }
 

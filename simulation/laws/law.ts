@@ -27,6 +27,7 @@ export type LawName =
   | 'ticks'
   | 'flapping'
   | 'relays'
+  | 'witnesses'
   | 'L17'
   | 'S1'
   | 'S2'
@@ -72,6 +73,8 @@ export interface LawContext {
   /** Maximum skew between clocks plus the steps of all clocks since a moment; `steps`: only the steps. Milliseconds. */
   clockSlackMs(sinceMs: number, of?: 'steps'): number;
   machine(name: string): TrueMachine | undefined;
+  /** Whether the last mark of the node came before the end of its grace period. Law `witnesses` then checks it. */
+  isWitnessed(name: string): boolean;
   /** Whether objects of this node are bad. Its own effects may be late, those of other nodes may not. */
   isPoisoned(name: string): boolean;
   /** Time that L12 adds to the limit of an effect: one period while there is poison, else 0. Milliseconds. */

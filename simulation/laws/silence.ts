@@ -27,11 +27,13 @@ export function beatingIsNotMarked(context: LawContext): Law {
         const { node, from } = happened;
         const silentMs = nowMs() - node.lastHeartbeatAtMs;
         if (from === undefined || silentMs > allowedGapMs(node.lastHeartbeatAtMs)) return;
+        if (context.isWitnessed(node.name)) return;
         const message = `${node.name} was marked Unknown ${seconds(silentMs)} after its last heartbeat or status`;
         fail({ law: 'L1', subjects: [node.name], message });
       }
       if (happened.kind === 'tainted' && happened.key === UNREACHABLE && !happened.isSwap && by.name === 'evictor') {
         const { node } = happened;
+        if (context.isWitnessed(node.name)) return;
         const isSteady =
           nowMs() - node.lastHeartbeatAtMs <= allowedGapMs(node.lastHeartbeatAtMs) &&
           nowMs() - node.steadySinceMs >= 2 * graceMs(context);
