@@ -48,6 +48,7 @@ async function applying({
     markPods: true,
     event: undefined,
     flaps: undefined,
+    accusation: undefined,
   });
   const apply = (
     decisions: readonly MonitorDecision[],
