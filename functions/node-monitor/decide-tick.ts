@@ -8,7 +8,7 @@ import { decideMonitor, type MonitorOutcome } from '../../shared/fleet/marks/rul
 import type { NodeHealth } from '../../shared/fleet/nodes/health-row.ts';
 import { DEFAULT_PROFILE, policyOf, profileNames } from '../../shared/fleet/nodes/node-profile.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
-import { testimoniesOf } from '../../shared/fleet/witnesses/accusation.rule.ts';
+import { NO_TESTIMONIES, testimoniesOf } from '../../shared/fleet/witnesses/accusation.rule.ts';
 import type { SilenceReport } from '../../shared/fleet/witnesses/silent-machines.ts';
 import type { FleetRecords, FleetState } from '../../shared/fleet/zones/fleet-store.ts';
 import type { ObservedTick } from './silence-watch.ts';
@@ -39,7 +39,7 @@ export function decideTick(
   { nowMs, policy }: { readonly nowMs: number; readonly policy: Policy },
 ): Decided {
   const gate = decideGate(state.gate, { nowMs, probes, policy });
-  const testimonies = testimoniesOf(nodes, reports, { nowMs, policy });
+  const testimonies = reports.length === 0 ? NO_TESTIMONIES : testimoniesOf(nodes, reports, { nowMs, policy });
   const outcome = decideMonitor({ ...worldOf(records, nodes, state, gate), testimonies }, { nowMs, policy });
   const drafts = fleetDrafts(outcome, { before: state.gate, after: gate, probes, nowMs, policy });
   return { outcome, gate, before: state, disruption: disruptionAfter(outcome, state, nowMs), drafts };

@@ -36,7 +36,7 @@ export async function lookAgain(
   running: RunningTick,
 ): Promise<number> {
   const { clock, pause, policy } = dependencies;
-  if (pause === undefined || decided.outcome.accused.length === 0) return 0;
+  if (pause === undefined) return 0;
   const untilMs = slotStartMs(running.slot + 1, policy.nodeMonitorPeriodSeconds) - PERIOD_RESERVE_MS;
   let waiting = decided.outcome.accused.filter(({ deadlineMs }) => deadlineMs < untilMs);
   let marked = 0;

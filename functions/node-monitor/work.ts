@@ -104,7 +104,7 @@ export const runNodeMonitor = (dependencies: MonitorDependencies, tick: Tick): P
         return report;
       } finally {
         await wakeEvictor(dependencies, claimed, { woken: await waking, slot: tick.slot });
-        await lookAgain(dependencies, claimed, running);
+        if (claimed.decided.outcome.accused.length > 0) await lookAgain(dependencies, claimed, running);
       }
     },
   });
