@@ -1,18 +1,22 @@
 /** `nodekeeper serve --upstream`: a hub and its cluster over real connections, with a link between them that is cut. */
+import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request as httpsRequest } from 'node:https';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startLink } from '../../demo/machines/link.ts';
 import { startHub } from '../../server/hub/serve-hub.ts';
 import { parseServeOptions } from '../../server/options.ts';
 import { startServe } from '../../server/serve.ts';
 import { findKubectls, makePlace, runKubectl, startKubectl } from '../support/kubectl.ts';
+import { nodeKeyPair, nodeToken } from '../support/node-key-pair.ts';
 import { until } from '../support/until.ts';
 
+const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 const ADA = 'a'.repeat(43);
 const BOB = 'b'.repeat(43);
 const NAMESPACES = '/api/v1/namespaces';
@@ -166,6 +170,28 @@ async function started(args: readonly string[], lines: string[] = []) {
     what: `a hub that is ready\n${lines.join('\n')}`,
   });
   return { api, stop: served.stop };
+}
+
+/** A hub as its operator starts it. */
+async function hubProcess(args: readonly string[]) {
+  const child = spawn(process.execPath, [join(ROOT, 'cli/bin/nodekeeper.ts'), 'serve', ...args], { cwd: ROOT });
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const kill = async (): Promise<void> => {
+    child.kill('SIGKILL');
+    await ended;
+  };
+  onTestFinished(kill);
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (chunk: string) => {
+      output += chunk;
+    });
+  }
+  const url = await until(() => /serves (https:\/\/[^,]+), a hub of/.exec(output)?.[1], {
+    withinMs: 30_000,
+    what: `the address of the hub\n${output}`,
+  });
+  return { api: new Api(url, readFileSync(join(args[1]!, 'ca.pem'), 'utf8')), kill };
 }
 
 const configMap = (name: string) => ({ body: { metadata: { name } } });
@@ -341,6 +367,36 @@ describe('a hub', { timeout: 120_000 }, () => {
     );
     expect(await again.api.send('DELETE', `${CONFIG_MAPS}/kept`)).toMatchObject({ status: 200 });
     expect((await again.api.send('GET', `${CONFIG_MAPS}/kept`)).status).toBe(404);
+  });
+
+  it('killed and without the cluster, verifies new tokens of machines, and tokens of accounts', async () => {
+    const { hubArguments, cluster: api, stopCluster } = await clusterOfHub(['system:nodekeeper:hub']);
+    const pair = nodeKeyPair();
+    const identity = { metadata: { name: 'n1' }, spec: { publicKey: pair.publicKey } };
+    const made = await api.send('POST', '/apis/nodekeeper.dev/v1alpha1/nodeidentities', { body: identity });
+    expect(made).toMatchObject({ status: 201 });
+    await api.send('POST', '/api/v1/nodes', { body: { metadata: { name: 'n1' } } });
+    const path = `${NAMESPACES}/default/serviceaccounts`;
+    await api.send('POST', path, { body: { metadata: { name: 'app' } } });
+    const app = (await api.send('POST', `${path}/app/token`, { body: { spec: {} } })).body.status.token as string;
+    const machine = (ageMs: number): string =>
+      nodeToken(pair, { nodeName: 'n1', nowMs: Date.now() - ageMs, clusterId: 'nodekeeper' });
+    const program = await hubProcess(hubArguments);
+    const ownNode = (hub: Api, ageMs: number) => hub.send('GET', '/api/v1/nodes/n1', { token: machine(ageMs) });
+    // Before that everything is passed.
+    await soon('the copy', async () => (await program.api.send('GET', '/readyz')).status === 200);
+    await soon('the node', async () => (await ownNode(program.api, 1_000)).status === 200);
+    // No right, but known: 403.
+    expect((await program.api.send('GET', CONFIG_MAPS, { token: app })).status).toBe(403);
+    await program.kill();
+    await stopCluster();
+    const { api: hub } = await started(hubArguments);
+    expect(await ownNode(hub, 0)).toMatchObject({ status: 200, body: { metadata: { name: 'n1' } } });
+    expect((await hub.send('GET', '/api/v1/nodes/n2', { token: machine(0) })).status).toBe(403);
+    expect((await hub.send('GET', CONFIG_MAPS, { token: app })).status).toBe(403);
+    expect((await hub.send('GET', CONFIG_MAPS, { token: `${app.slice(0, -4)}AAAA` })).status).toBe(401);
+    const stranger = nodeToken(nodeKeyPair(), { nodeName: 'n1', nowMs: Date.now(), clusterId: 'nodekeeper' });
+    expect((await hub.send('GET', '/api/v1/nodes/n1', { token: stranger })).status).toBe(401);
   });
 
   it('refuses in one line what it cannot be a hub of', async () => {
