@@ -67,6 +67,53 @@ describe('the doctor', () => {
     ]);
   });
 
+  const answeredWith = (more: object) => ({ endpoint: { ...healthy.endpoint, ...more } }) as Partial<Readings>;
+  const used = (availableBytes: number, capacityBytes: number): Partial<Readings> => ({
+    disk: { kind: 'measured', availableBytes, capacityBytes },
+  });
+  it.each<[string, Partial<Readings>, string]>([
+    ['certificate', answeredWith({ certificateEndsMs: 14 * DAY_MS }), 'ok trusted, ends in 14 days'],
+    ['certificate', answeredWith({ certificateEndsMs: 14 * DAY_MS - 1 }), 'warning trusted, ends in 13 days'],
+    ['certificate', answeredWith({ certificateEndsMs: undefined }), 'ok trusted'],
+    ['clock', answeredWith({ clockAheadMs: 30_000 }), 'ok within 30 s of the server'],
+    ['clock', answeredWith({ clockAheadMs: -30_000 }), 'ok within 30 s of the server'],
+    ['clock', answeredWith({ clockAheadMs: 30_001 }), 'warning 30 s behind the server'],
+    ['clock', answeredWith({ clockAheadMs: undefined }), 'ok the server did not send its time'],
+    ['disk', used(10, 100), 'ok /var/lib/nodekeeper: 0.0 GiB free (10 %)'],
+    ['disk', used(9, 100), 'warning /var/lib/nodekeeper: 0.0 GiB free (9 %)'],
+    ['disk', used(0, 0), 'warning /var/lib/nodekeeper: 0.0 GiB free (0 %)'],
+    ['key', { key: { kind: 'token' } }, 'ok a token is configured, the machine needs no key'],
+    ['key', { key: { kind: 'key', isEnrolled: false } }, 'warning the key is not enrolled yet'],
+    ['token', { token: undefined }, 'warning not checked: the machine is not enrolled'],
+    ['token', { token: { status: 500, message: '500 busy' } }, 'warning not checked: 500 busy'],
+    ['runtime', { runtime: { kind: 'jobs' } }, 'ok exec, processes in Job objects'],
+    ['runtime', { runtime: { kind: 'podman', version: '5.1', message: '' } }, 'ok podman 5.1'],
+    ['shutdown', { shutdown: { kind: 'logind', delayMaxMs: 40_001 } }, 'ok logind waits 40.001 s for pods'],
+    ['agent', { agent: { kind: 'unknown' } }, 'ok not checked: healthzPort is 0'],
+    ['versions', { endpoint: { kind: 'failed', code: '', message: '' } }, 'ok agent 0.1.0, Node.js v24.0.0'],
+    ['cgroups', { cgroups: { kind: 'found', directory: '/c', missing: [], fault: 'EROFS' } }, 'warning /c: EROFS'],
+  ])('says of the %s with %j: %s', (check, readings, expected) => {
+    const finding = findingsOf(config, { ...healthy, ...readings }, 0).find((each) => each.check === check);
+    expect(`${finding?.outcome} ${finding?.message}`).toBe(expected);
+  });
+
+  it('says nothing of cgroups of a runtime that has none of its own', () => {
+    const checks = findingsOf(config, { ...healthy, runtime: { kind: 'none' } }, 0).map(({ check }) => check);
+    expect(checks).not.toContain('cgroups');
+  });
+
+  it('says whether updates are on, and when a version is on trial', () => {
+    const updates = (isOnTrial: boolean, updatePublicKey?: string) =>
+      findingsOf(
+        { ...config, ...(updatePublicKey && { updatePublicKey }) },
+        { ...healthy, updates: { isOnTrial, failed: undefined } },
+        0,
+      ).find(({ check }) => check === 'updates');
+    expect(updates(true)).toMatchObject({ outcome: 'ok', message: 'off: no updatePublicKey' });
+    expect(updates(false, 'key')).toMatchObject({ outcome: 'ok', message: 'on' });
+    expect(updates(true, 'key')).toMatchObject({ outcome: 'warning', message: 'the running version is on trial' });
+  });
+
   const failedEndpoint = (code: string, message = code) => ({ endpoint: { kind: 'failed', code, message } }) as const;
   const answered = healthy.endpoint as Extract<Readings['endpoint'], { kind: 'answered' }>;
   it.each<[string, Partial<Readings>, Partial<DoctorConfig>, string, RegExp, RegExp]>([

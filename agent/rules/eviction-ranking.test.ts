@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { KubePod } from '../../shared/kinds/types.ts';
 import type { PodUsage } from '../ports/pod-runtime.ts';
-import { rankForEviction } from './eviction-ranking.ts';
+import { bytesOfQuantity, rankForEviction } from './eviction-ranking.ts';
 import type { StarvedResource } from './eviction-signals.ts';
 
 const MIB = 1_024 ** 2;
@@ -59,6 +59,41 @@ describe('pods ranked for memory', () => {
 });
 
 describe('pods ranked for other resources', () => {
+  it('by priority, without a request that could be exceeded: processes', () => {
+    expect(
+      ranked('pids', [
+        [pod('important', 10), usage(1, 1, 900)],
+        [pod('measured at none', 1), usage(1, 1, 0)],
+        [pod('one', 1), usage(1, 1, 1)],
+      ]),
+    ).toEqual(['one', 'measured at none', 'important']);
+  });
+
+  it('by the files of all containers and volumes, in bytes or in number', () => {
+    const stores = (bytes: number, inodes: number, volume = { bytes: 0, inodes: 0 }): PodUsage => ({
+      memoryBytes: 0,
+      processes: 1,
+      containers: [{ name: 'main', memoryBytes: 0, storage: { bytes, inodes } }],
+      volumes: new Map([['v', volume]]),
+    });
+    const pods: readonly (readonly [KubePod, PodUsage])[] = [
+      [pod('bytes', 1), stores(50, 1)],
+      [pod('volume', 1), stores(10, 2, { bytes: 30, inodes: 30 })],
+      [pod('files', 1), stores(20, 20)],
+    ];
+    expect(ranked('ephemeral-storage', pods)).toEqual(['bytes', 'volume', 'files']);
+    expect(ranked('inodes', pods)).toEqual(['volume', 'files', 'bytes']);
+  });
+
+  it('with those that use all of their request behind those that use more', () => {
+    expect(
+      ranked('memory', [
+        [pod('exactly', 1, { memory: '10Mi' }), usage(10)],
+        [pod('above', 1_000, { memory: '1Mi' }), usage(2)],
+      ]),
+    ).toEqual(['above', 'exactly']);
+  });
+
   it('by priority, then by processes', () => {
     expect(
       ranked('pids', [
@@ -78,4 +113,8 @@ describe('pods ranked for other resources', () => {
       ]),
     ).toEqual(['much', 'little', 'within']);
   });
+});
+
+it('an amount is in whole bytes, rounded up, and 0 if it is none', () => {
+  expect(['1Ki', '1500m', 7, '0', '', undefined, 'x', {}].map(bytesOfQuantity)).toEqual([1_024, 2, 7, 0, 0, 0, 0, 0]);
 });

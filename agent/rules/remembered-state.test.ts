@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { KubePod } from '../../shared/kinds/types.ts';
-import { parseState, rememberedPod, stateText } from './remembered-state.ts';
+import { parseSecrets, parseState, rememberedPod, statesOf, stateText } from './remembered-state.ts';
 
 const OWNER = { nodeName: 'edge-1', clusterId: 'c' };
 const pod: KubePod = {
@@ -31,4 +31,27 @@ it.each([
   ['another program', 'hello', 'its layout is undefined, not 1'],
 ])('is refused of %s', (_, other, why) => {
   expect(parseState(other, OWNER)).toEqual({ kind: 'refused', why });
+});
+
+it('is the newest one that can be used, with why newer ones cannot', () => {
+  const read = (each: string) => ({ kind: 'read', text: each }) as never;
+  const lost = { kind: 'failed', why: 'EIO' } as never;
+  const [other, plain] = [stateText({ ...OWNER, nodeName: 'edge-2' }, state, 'x'), stateText(OWNER, state, undefined)];
+  expect(statesOf([lost, read(other), read(plain), lost], OWNER)).toEqual({
+    newest: { kind: 'usable', state, sealed: undefined },
+    refusals: ['EIO', 'its nodeName is "edge-2"'],
+    hasSecrets: false,
+  });
+  expect(statesOf([read(plain), read(text)], OWNER)).toMatchObject({
+    ...{ newest: { sealed: undefined }, refusals: [], hasSecrets: true },
+  });
+  expect(statesOf([lost], OWNER)).toEqual({ newest: undefined, refusals: ['EIO'], hasSecrets: false });
+  expect(statesOf([], OWNER)).toEqual({ newest: undefined, refusals: [], hasSecrets: false });
+});
+
+it('has Secrets and tokens, and nothing of another text', () => {
+  const secrets = { secrets: [{ name: 's' }], tokens: [{ podUid: 'u' }] };
+  expect(parseSecrets(JSON.stringify(secrets))).toEqual(secrets);
+  for (const other of ['', '{', 'null', '[]', '{"secrets":7}'])
+    expect(parseSecrets(other), other).toEqual({ secrets: [], tokens: [] });
 });

@@ -1,0 +1,165 @@
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { freePort, listenOnLoopback } from '../../../shared/host/loopback.ts';
+import { folderForTest } from '../../../test/support/folder-for-test.ts';
+import { startTlsServer } from '../../../test/support/tls-server.ts';
+import type { AgentConfig } from '../../config.ts';
+import { machineKey } from '../identity/key-file.ts';
+import { mountMode } from '../runtime-exec/isolation.ts';
+import { ANSWER_BYTES_MAX, askServer } from './ask-server.ts';
+import { readAgent, readCgroups, readDisk, readEndpoint, readKey, readRuntime, readToken } from './measure.ts';
+
+async function api(answer: (path: string, token: string) => { readonly status?: number; readonly body: string }) {
+  const asked: string[] = [];
+  const server = await startTlsServer((request, response) => {
+    const token = request.headers.authorization ?? '';
+    asked.push(`${request.method} ${request.url} ${token}`.trim());
+    const { status = 200, body } = answer(request.url ?? '', token);
+    response.statusCode = status;
+    response.setHeader('date', new Date(Date.now() + 3_600_000).toUTCString());
+    response.end(body);
+  });
+  onTestFinished(() => server.close());
+  const { url: endpoint, certificateAuthority } = server;
+  return { asked, endpoint, certificateAuthority };
+}
+
+describe('a question to a server', () => {
+  it('is answered with the status, the body, the clock and the certificate of the server', async () => {
+    const { endpoint, certificateAuthority, asked } = await api(() => ({ status: 418, body: '{"a":1}' }));
+    const answer = await askServer({ endpoint: `${endpoint}/prefix/`, path: '/version', certificateAuthority });
+    expect(answer).toMatchObject({ kind: 'answered', status: 418, body: { a: 1 } });
+    if (answer.kind !== 'answered') throw new Error(answer.kind);
+    expect(answer.tookMs).toBeGreaterThan(0);
+    expect(Math.abs((answer.clockAheadMs ?? 0) - 3_600_000)).toBeLessThan(60_000);
+    expect((answer.certificateEndsMs ?? 0) > Date.now()).toBe(true);
+    expect(answer.certificateFingerprint).toMatch(/^([0-9A-F]{2}:){31}[0-9A-F]{2}$/);
+    expect(asked).toEqual(['GET /prefix/version']);
+  });
+
+  it('has no body that is no JSON, or longer than it reads', async () => {
+    const { endpoint, certificateAuthority } = await api((path) => ({
+      body: path === '/long' ? `"${'x'.repeat(4 * ANSWER_BYTES_MAX)}"` : '<html>',
+    }));
+    for (const path of ['/html', '/long'])
+      expect(await askServer({ endpoint, path, certificateAuthority })).toMatchObject({ status: 200, body: undefined });
+  });
+
+  it('fails with the code of the fault', async () => {
+    const { endpoint } = await api(() => ({ body: '{}' }));
+    expect(await askServer({ endpoint, path: '/' })).toMatchObject({
+      kind: 'failed',
+      code: expect.stringMatching(/SIGNATURE|CERT/),
+    });
+    expect(await askServer({ endpoint, path: '/', trustsAny: true })).toMatchObject({ kind: 'answered', body: {} });
+    const closed = `https://127.0.0.1:${await freePort()}`;
+    expect(await askServer({ endpoint: closed, path: '/' })).toMatchObject({ kind: 'failed', code: 'ECONNREFUSED' });
+    expect(await askServer({ endpoint: 'no url', path: '/' })).toMatchObject({
+      kind: 'failed',
+      code: 'ERR_INVALID_URL',
+    });
+  });
+});
+
+it('the endpoint has a version, or it is unknown', async () => {
+  const bodies: Record<string, string> = { '/a/version': '{"gitVersion":"v1.34.0"}', '/b/version': '{}' };
+  const { endpoint, certificateAuthority } = await api((path) => ({ body: bodies[path] ?? '[]' }));
+  const versionOf = async (prefix: string) => {
+    const reading = await readEndpoint({ endpoint: `${endpoint}${prefix}`, certificateAuthority }, {});
+    return reading.kind === 'answered' ? reading.serverVersion : reading.code;
+  };
+  expect([await versionOf('/a'), await versionOf('/b'), await versionOf('/c')]).toEqual([
+    ...['v1.34.0', 'unknown', 'unknown'],
+  ]);
+  expect(await readEndpoint({ endpoint: `https://127.0.0.1:${await freePort()}` }, {})).toMatchObject({
+    kind: 'failed',
+  });
+});
+
+describe('the credentials of a machine', () => {
+  it('are a token, a key, or none, and what is wrong with the key', async () => {
+    const rootDirectory = folderForTest();
+    expect(await readKey({ token: 't', rootDirectory })).toEqual({ kind: 'token' });
+    expect(await readKey({ rootDirectory })).toEqual({ kind: 'none', hasBootstrapToken: false });
+    expect(await readKey({ rootDirectory, bootstrapToken: 'b' })).toEqual({ kind: 'none', hasBootstrapToken: true });
+    await machineKey(rootDirectory);
+    expect(await readKey({ rootDirectory })).toEqual({ kind: 'key', isEnrolled: false });
+    const broken = folderForTest();
+    await machineKey(broken);
+    writeFileSync(join(broken, 'node-key.pem'), 'broken');
+    expect(await readKey({ rootDirectory: broken })).toMatchObject({ kind: 'unusable', message: expect.any(String) });
+  });
+
+  it('read the Node with what the machine has, and enrol nothing', async () => {
+    const conditions = [{ type: 'Other' }, { type: 'Ready', message: 'all is well' }];
+    const { endpoint, certificateAuthority, asked } = await api((path, token) =>
+      token === 'Bearer secret'
+        ? { body: JSON.stringify({ metadata: {}, status: path.endsWith('/n1') ? { conditions } : {} }) }
+        : { status: 401, body: '{"message":"Unauthorized"}' },
+    );
+    const config = (more: Partial<AgentConfig>) =>
+      ({ endpoint, certificateAuthority, nodeName: 'n1', clusterId: 'c', ...more }) as AgentConfig;
+    const read = (more: Partial<AgentConfig>) => readToken(config(more), { kind: 'token' }, {});
+    expect(await read({ token: 'secret' })).toEqual({ status: 200, message: '200', readyMessage: 'all is well' });
+    expect(await read({ token: 'secret', nodeName: 'n2' })).toEqual({ status: 200, message: '200' });
+    expect(await read({ token: 'other' })).toEqual({ status: 401, message: '401 Unauthorized' });
+    const closed = `https://127.0.0.1:${await freePort()}`;
+    expect(await read({ token: 'secret', endpoint: closed })).toMatchObject({
+      ...{ status: 0, message: expect.stringContaining('ECONNREFUSED') },
+    });
+    asked.length = 0;
+    for (const key of [
+      { kind: 'none', hasBootstrapToken: true },
+      { kind: 'key', isEnrolled: false },
+      { kind: 'unusable', message: 'x' },
+    ] as const)
+      expect(await readToken(config({ bootstrapToken: 'b' }), key, {})).toBeUndefined();
+    expect(asked).toEqual([]);
+  });
+});
+
+it('a disk has the space that pods may use', async () => {
+  const root = folderForTest();
+  const reading = await readDisk(root);
+  if (reading.kind !== 'measured') throw new Error(reading.message);
+  expect(reading.capacityBytes).toBeGreaterThan(reading.availableBytes);
+  expect(reading.availableBytes % 512).toBe(0);
+  expect(reading.capacityBytes).toBeGreaterThan(1_000_000);
+  expect(await readDisk(join(root, 'none'))).toMatchObject({
+    kind: 'failed',
+    message: expect.stringContaining('ENOENT'),
+  });
+});
+
+it('a machine may have no directory for pods', () => {
+  expect(readCgroups('/no/such/root')).toMatchObject({ kind: 'missing' });
+});
+
+it('the runtime is none, or processes, with the mounts that they have', async () => {
+  expect(await readRuntime('none')).toEqual({ kind: 'none' });
+  expect(await readRuntime('exec')).toEqual({ kind: 'exec', mounts: mountMode() });
+});
+
+describe('the running agent', () => {
+  it('is healthy, unhealthy with a reason, or absent', async () => {
+    let status = 200;
+    const asked: (string | undefined)[] = [];
+    const server = createServer((request, response) => {
+      asked.push(request.url);
+      response.statusCode = status;
+      response.end('all of it\n');
+    });
+    const port = await listenOnLoopback(server);
+    expect(await readAgent(port)).toEqual({ kind: 'healthy' });
+    status = 500;
+    expect(await readAgent(port)).toEqual({ kind: 'unhealthy', message: 'all of it' });
+    expect(asked).toEqual(['/healthz', '/healthz']);
+    await new Promise((resolve) => server.close(resolve));
+    expect(await readAgent(await freePort())).toMatchObject({
+      ...{ kind: 'absent', message: expect.stringContaining('ECONNREFUSED') },
+    });
+    expect(await readAgent(0)).toEqual({ kind: 'unknown' });
+  });
+});

@@ -1,0 +1,74 @@
+import { X509Certificate } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:https';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { authorityHash } from '../../../shared/host/authority-hash.ts';
+import { makeAuthority, makeServerCertificate } from '../../../shared/host/certificate.ts';
+import { freePort, listenOnLoopback } from '../../../shared/host/loopback.ts';
+import { folderForTest } from '../../../test/support/folder-for-test.ts';
+import { AgentStartError } from '../../app/start-checks.ts';
+import type { AgentConfig } from '../../config.ts';
+import { PINNED_AUTHORITY_FILE, withPinnedAuthority } from './pinned-authority.ts';
+
+async function served() {
+  const nowMs = Date.now();
+  const authority = await makeAuthority({ commonName: 'test', nowMs, validDays: 1 });
+  const names = ['localhost', '127.0.0.1'];
+  const { certificatePem, privateKeyPem } = await makeServerCertificate(authority, { names, nowMs, validDays: 1 });
+  const chain = `${certificatePem}\n${authority.certificatePem}`;
+  const asked: string[] = [];
+  const server = createServer({ cert: chain, key: privateKeyPem }, ({ url = '' }) => void asked.push(url));
+  onTestFinished(() => void server.close());
+  const port = await listenOnLoopback(server);
+  return { authority: new X509Certificate(authority.certificatePem), port, asked };
+}
+const configOf = (more: object) => ({ rootDirectory: join(folderForTest(), 'root'), ...more }) as AgentConfig;
+
+describe('the authority of a server', () => {
+  it('is the one with the hash, is kept on disk, and nothing is sent for it', async () => {
+    const { authority, port, asked } = await served();
+    for (const host of ['127.0.0.1', 'localhost']) {
+      const config = configOf({ endpoint: `https://${host}:${port}`, caHash: authorityHash(authority.raw) });
+      const pem = authority.toString();
+      expect(await withPinnedAuthority(config)).toEqual({ ...config, certificateAuthority: pem });
+      expect(readFileSync(join(config.rootDirectory, PINNED_AUTHORITY_FILE), 'utf8')).toBe(pem);
+    }
+    expect(asked).toEqual([]);
+  });
+
+  it('of another hash is refused', async () => {
+    const { port } = await served();
+    const config = configOf({ endpoint: `https://127.0.0.1:${port}`, caHash: `sha256:${'0'.repeat(64)}` });
+    const fault = await withPinnedAuthority(config).catch((error: unknown) => error);
+    expect(fault).toBeInstanceOf(AgentStartError);
+    expect((fault as Error).message).toMatch(/presents no authority with sha256:0+: .* Nothing was sent/);
+    expect(existsSync(config.rootDirectory)).toBe(false);
+  });
+
+  it('is not found without an answer', async () => {
+    const config = configOf({ endpoint: `https://127.0.0.1:${await freePort()}`, caHash: 'sha256:x' });
+    const fault = await withPinnedAuthority(config).catch((error: unknown) => error);
+    expect(fault).toBeInstanceOf(AgentStartError);
+    expect(fault).toMatchObject({
+      message: expect.stringContaining('does not answer'),
+      cause: { code: 'ECONNREFUSED' },
+    });
+  });
+
+  it('is used also where it cannot be kept', async () => {
+    const { authority, port } = await served();
+    const root = folderForTest();
+    writeFileSync(join(root, 'file'), '');
+    const caHash = authorityHash(authority.raw);
+    const config = configOf({ endpoint: `https://127.0.0.1:${port}`, caHash, rootDirectory: join(root, 'file/below') });
+    expect((await withPinnedAuthority(config)).certificateAuthority).toBe(authority.toString());
+  });
+
+  it('is not asked for when it is known, or none is pinned', async () => {
+    for (const more of [{ caHash: 'sha256:x', certificateAuthority: 'pem' }, {}]) {
+      const config = configOf({ endpoint: 'https://127.0.0.1:1', ...more });
+      expect(await withPinnedAuthority(config)).toBe(config);
+    }
+  });
+});
