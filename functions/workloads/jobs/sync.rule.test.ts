@@ -105,7 +105,8 @@ describe('the pods of a Job', () => {
   });
 
   it('are not created before the wait after failures is over', () => {
-    const decidedAfter = (lastEndedAtMs: number) => decide(jobOf({ completions: 1 }), [], { failures: 1, lastEndedAtMs });
+    const decidedAfter = (lastEndedAtMs: number) =>
+      decide(jobOf({ completions: 1 }), [], { failures: 1, lastEndedAtMs });
     expect(decidedAfter(NOW_MS - 9_999)).toMatchObject({ create: 0, lookAgainAtMs: NOW_MS + 1 });
     expect(decidedAfter(NOW_MS - 10_000).create).toBe(1);
     // A failure of this sync counts.
