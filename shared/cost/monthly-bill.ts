@@ -5,7 +5,7 @@
  */
 const DOLLARS_PER_MONTH = {
   /** Without nodes: ticks, functions, alarms, dashboard, and ten watches per day that a client left. */
-  empty: 12.998,
+  empty: 13.0307,
   /** Metrics and logs. */
   zone: 1.4643,
   /** Status posts, lists of pods, connections, storage, and one failure per month. */
