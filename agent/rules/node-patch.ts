@@ -44,7 +44,7 @@ function mergePatch(from: Readonly<JsonObject>, to: Readonly<JsonObject>): JsonO
   const patch: JsonObject = {};
   for (const [key, value] of Object.entries(to)) {
     const previous = Object.hasOwn(from, key) ? from[key] : undefined;
-    if (value === undefined || jsonEqual(previous, value)) continue;
+    if (jsonEqual(previous, value)) continue;
     const nested = isJsonObject(previous) && isJsonObject(value) ? mergePatch(previous, value) : cloneJson(value);
     if (nested !== undefined) setMember(patch, key, nested);
   }

@@ -33,8 +33,8 @@ export const AREAS: Readonly<Record<string, Globs>> = {
 
 /**
  * Tests that may detect a mutant. Those that start programs, bundles or a synthesis never load the changed module. Left
- * out too: stories, races, histories, fuzz and sweeps of several seconds each. What only they detect lacks a test
- * beside its file.
+ * out too: stories, races, histories, fuzz and sweeps of several seconds each, and a test that changes the user of its
+ * process, because these run in threads. What only they detect lacks a test beside its file.
  */
 export const TESTS: Globs = {
   include: [
@@ -43,6 +43,7 @@ export const TESTS: Globs = {
     'test/{conformance,contract,controllers,property}/**/*.test.ts',
   ],
   exclude: [
+    'agent/bin/images.test.ts',
     'test/conformance/{access-matrix,machine-supplied-values,scheduler-other-pods,scheduler-queue}.test.ts',
     'test/conformance/validation/*.test.ts',
     'test/contract/{cidr-race,item-store,limiter-race}.test.ts',

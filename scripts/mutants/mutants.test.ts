@@ -23,7 +23,7 @@ it('runs the tests of the noun, some others that load the file, and the suites t
   const own = 'scripts/mutants/mutants.test.ts';
   expect(nearTests(ROOT, source, ['test/imports.test.ts', own])).toEqual([own]);
   const tests = nearTests(ROOT, 'functions/pod-gc/remove-pod.ts', filesOf(ROOT, TESTS));
-  expect(tests[0]).toBe('functions/pod-gc/sweep-pods.test.ts');
+  expect(tests[0]).toBe('functions/pod-gc/remove-pod.test.ts');
   expect(tests).toContain('test/controllers/pod-gc.test.ts');
   const ofOthers = tests.filter((test) => !/^(functions\/pod-gc|test\/(conformance|controllers))\//.test(test));
   expect(ofOthers).toHaveLength(6);

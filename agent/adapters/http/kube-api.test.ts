@@ -1,8 +1,10 @@
+import { getEventListeners } from 'node:events';
 import type { RequestListener } from 'node:http';
 import { createServer } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { listenOnLoopback } from '../../../shared/host/loopback.ts';
 import { startTlsServer, startTunnelProxy } from '../../../test/support/tls-server.ts';
+import { until } from '../../../test/support/until.ts';
 import type { Credentials } from '../../ports/credentials.ts';
 import type { KubeRequest } from '../../ports/kube-api.ts';
 import { createDialler } from './dial.ts';
@@ -167,6 +169,99 @@ describe('requests to the API', () => {
   });
 });
 
+describe('one client', () => {
+  it('says who it is, and asks for less only where that is enough', async () => {
+    const { api } = await world((request, response) => response.end(JSON.stringify(request.headers)));
+    const headersOf = async (request: KubeRequest) =>
+      ((await api.send(request)) as { body: Record<string, string> }).body;
+    expect(await headersOf(get)).toMatchObject({ 'user-agent': 'nodekeeper-agent', accept: 'application/json' });
+    expect(await headersOf(get)).not.toHaveProperty('prefer');
+    expect(await headersOf({ ...get, method: 'PUT', body: { é: 1 }, prefersMinimal: true })).toMatchObject({
+      ...{ prefer: 'return=minimal', 'content-length': '8' },
+    });
+  });
+
+  it('sends one request at a time, or as many as it may', async () => {
+    for (const connectionsMax of [undefined, 2]) {
+      const waiting: (() => void)[] = [];
+      let most = 0;
+      const { api } = await world(
+        (_, response) => {
+          waiting.push(() => response.end('{}'));
+          most = Math.max(most, waiting.length);
+        },
+        connectionsMax === undefined ? {} : { connectionsMax },
+      );
+      const answers = Array.from({ length: 4 }, () => api.send(get));
+      for (let left = 4; left > 0; ) {
+        await until(() => waiting.length >= Math.min(left, connectionsMax ?? 1), { withinMs: 5_000, everyMs: 1 });
+        left -= waiting.length;
+        for (const answer of waiting.splice(0)) answer();
+      }
+      await Promise.all(answers);
+      expect(most).toBe(connectionsMax ?? 1);
+    }
+  });
+
+  it('has the time of the server only from a server that says it', async () => {
+    const times: (number | undefined)[] = [];
+    const answered = ({ serverTimeMs }: { readonly serverTimeMs?: number }) => {
+      times.push(serverTimeMs);
+      return false;
+    };
+    const { api } = await world(
+      (_, response) => {
+        response.sendDate = false;
+        if (times.length === 1) response.setHeader('date', 'Thu, 01 Jan 2026 00:00:00 GMT');
+        response.end();
+      },
+      { credentials: { bearer: async () => 't', answered } },
+    );
+    for (let request = 0; request < 2; request += 1) expect(await api.send(get)).toMatchObject({ body: undefined });
+    expect(times).toEqual([undefined, Date.UTC(2026, 0, 1)]);
+  });
+
+  it('leaves nothing behind that a later stop would meet', async () => {
+    const { api } = await world((_, response) => response.end('{}'));
+    const stopper = new AbortController();
+    const listeners = () => getEventListeners(stopper.signal, 'abort').length;
+    const sent = api.send({ ...get, signal: stopper.signal, timeoutMs: 3_600_000 });
+    await sent;
+    expect(listeners()).toBe(0);
+  });
+
+  it('that is stopped before it begins sends nothing', async () => {
+    let requests = 0;
+    const { api } = await world((_, response) => {
+      requests += 1;
+      response.end('{}');
+    });
+    expect(await api.send({ ...get, signal: AbortSignal.abort() })).toMatchObject({
+      kind: 'failed',
+      cause: { message: 'stopped' },
+    });
+    expect(await api.send(get)).toMatchObject({ kind: 'answered' });
+    expect(requests).toBe(1);
+  });
+
+  it('closes a connection that sends too much', async () => {
+    const closed = Promise.withResolvers<void>();
+    const { api } = await world(
+      (request, response) => {
+        request.socket.once('close', () => closed.resolve());
+        response.write('x'.repeat(2_000));
+      },
+      { answerBytesMax: 1_000 },
+    );
+    expect(await api.send(get)).toMatchObject({ kind: 'failed', cause: { message: /longer than 1000 bytes/ } });
+    await closed.promise;
+  });
+
+  it('is for https only', () => {
+    expect(() => createHttpKubeApi({ endpoint: 'http://127.0.0.1', credentials })).toThrow(TypeError);
+  });
+});
+
 describe('no answer', () => {
   it.each<[string, RequestListener]>([
     ['comes at all', () => {}],
@@ -217,6 +312,28 @@ describe('no answer', () => {
 });
 
 describe('through a proxy', () => {
+  it('an address of IPv6 is in brackets, and a refused tunnel leaves no connection', async () => {
+    const ended = Promise.withResolvers<string>();
+    let asked = '';
+    const proxy = createServer((socket) => {
+      socket.on('error', () => {});
+      socket.on('data', (bytes) => {
+        asked += bytes;
+        socket.write('HTTP/1.1 502 no route\r\n\r\n');
+      });
+      socket.once('close', () => ended.resolve(asked));
+    });
+    const port = await listenOnLoopback(proxy);
+    closers.push(() => proxy.close());
+    const options = { server: new URL('https://[::1]:7443'), proxy: new URL(`http://127.0.0.1:${port}`) };
+    const dialler = createDialler({ ...options, timeoutMs: 5_000 });
+    const error = await new Promise((resolve) => dialler.dial(resolve));
+    expect(error).toMatchObject({ message: expect.stringContaining('502') });
+    expect(await ended.promise).toMatch(/^CONNECT \[::1\]:7443 /);
+    expect(dialler.traffic()).toMatchObject({ connections: 1 });
+    expect(dialler.traffic().bytesUp).toBe(asked.length);
+  });
+
   it('requests reach the server by CONNECT, and the server is the one that is trusted', async () => {
     const proxy = await startTunnelProxy();
     closers.push(() => proxy.close());

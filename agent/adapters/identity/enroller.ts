@@ -118,7 +118,6 @@ export class Enroller {
       if (isRefused) this.#refusal = { error, atMs: time.monotonicMs() };
       throw error;
     }
-    this.#refusal = undefined;
     const identity = identityIn(answer);
     if (!identity?.keys.some(({ keyId }) => keyId === key.keyId)) {
       throw new EnrolmentError(`${nodeName} could not be enrolled: the answer does not hold our key`);

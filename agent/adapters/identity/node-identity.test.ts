@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { NodePublicKey } from '../../../shared/access/node-identity.ts';
@@ -134,6 +134,62 @@ describe('tokens of our own', () => {
     expect(identity.answered({ status: 401, serverTimeMs: clock.nowMs })).toBe(false);
     expect(identity.answered({ status: 401 })).toBe(false);
     expect(identity.answered({ status: 403, serverTimeMs: clock.nowMs + 3_600_000 })).toBe(false);
+  });
+});
+
+describe('the keys of a machine', () => {
+  it('are two during a rotation: the other one signs when one is refused, and none is tried twice', async () => {
+    const { clock, start } = await world();
+    const identity = start();
+    const first = await identity.bearer(ALL);
+    const next = await identity.keys!.makeNext();
+    expect(identity.keys?.signingKeyId()).toBe(key.keyId);
+    // A refusal of a request is none of its key.
+    expect(identity.answered({ status: 403, token: first })).toBe(false);
+    expect(identity.answered({ status: 401, token: first })).toBe(true);
+    const second = await identity.bearer(ALL);
+    expect([second === first, identity.keys?.signingKeyId()]).toEqual([false, next.keyId]);
+    expect(identity.answered({ status: 401, token: second })).toBe(false);
+    const third = await identity.bearer(ALL);
+    expect([identity.keys?.signingKeyId(), third === second]).toEqual([key.keyId, false]);
+    clock.pass(60_000);
+    identity.answered({ status: 200, token: third });
+    expect(identity.answered({ status: 401, token: third })).toBe(true);
+    expect(identity.keys?.signingKeyId()).toBe(next.keyId);
+  });
+
+  it('that are both refused sign with the one that was accepted last', async () => {
+    const { start } = await world();
+    const identity = start();
+    await identity.bearer(ALL);
+    await identity.keys!.makeNext();
+    identity.keys!.signWithNext();
+    const next = identity.keys?.signingKeyId();
+    const accepted = await identity.bearer(ALL);
+    identity.answered({ status: 200, token: accepted });
+    expect(identity.answered({ status: 401, token: accepted })).toBe(true);
+    const other = await identity.bearer(ALL);
+    identity.answered({ status: 404, token: other });
+    expect(identity.answered({ status: 401, token: other })).toBe(false);
+    expect(identity.keys?.signingKeyId()).toBe(next);
+  });
+
+  it('that cannot be used, or with an enrolment that cannot be written, are a complaint', async () => {
+    const { start } = await world();
+    writeFileSync(join(rootDirectory, 'root', 'node-key.pem'), 'broken');
+    const broken = start();
+    await expect(broken.bearer(ALL)).rejects.toThrow();
+    expect(broken.complaint()).toMatch(/not a private key/);
+    rmSync(join(rootDirectory, 'root', 'node-key.pem'));
+    const { clock, start: again } = await world();
+    mkdirSync(join(rootDirectory, 'root', 'node-identity.json.new'));
+    const unwritten = again();
+    await unwritten.bearer(ALL);
+    expect(unwritten.complaint()).toMatch(/^the identity is not written/);
+    rmSync(join(rootDirectory, 'root', 'node-identity.json.new'), { recursive: true, force: true });
+    clock.pass(60_000);
+    await unwritten.bearer(BEAT);
+    expect(unwritten.complaint()).toBeUndefined();
   });
 });
 

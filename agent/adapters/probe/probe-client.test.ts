@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, onTestFinished } from 'vitest';
 import { listenOnLoopback } from '../../../shared/host/loopback.ts';
+import { startTlsServer } from '../../../test/support/tls-server.ts';
 import { probeClient } from './probe-client.ts';
 
 function answer(request: IncomingMessage, response: ServerResponse): void {
@@ -110,4 +111,37 @@ it('connects by TCP, or says why not as upstream does', async () => {
   const target = { scheme: 'http', host: '127.0.0.1', port, path: '/x', headers: [] } as const;
   const message = `Get "http://127.0.0.1:${port}/x": ${refusal}`;
   expect(await client.httpGet(target, 10_000)).toEqual({ kind: 'failed', message });
+});
+
+it('asks by TLS where the probe says so, whoever signed the certificate, and follows a redirect there', async () => {
+  const tls = await startTlsServer((request, response) => response.end(`secure ${request.url}`));
+  onTestFinished(() => tls.close());
+  const target = { host: '127.0.0.1', headers: [] } as const;
+  const client = probeClient();
+  expect(await client.httpGet({ ...target, scheme: 'https', port: tls.port, path: '/x' }, 10_000)).toEqual({
+    ...{ kind: 'answered', status: 200, body: 'secure /x' },
+  });
+  server.removeAllListeners('request');
+  server.on('request', (_, response) => response.writeHead(302, { location: `${tls.url}/y` }).end());
+  const port = await listenOnLoopback(server);
+  expect(await client.httpGet({ ...target, scheme: 'http', port, path: '/' }, 10_000)).toMatchObject({
+    body: 'secure /y',
+  });
+});
+
+it('reports in its own words what has no text of Go', async () => {
+  server.removeAllListeners('request');
+  server.on('request', (request) => request.socket.destroy());
+  const { port, result } = await get('/x');
+  expect(result).toEqual({ kind: 'failed', message: `Get "http://127.0.0.1:${port}/x": socket hang up` });
+  expect(await probeClient().tcpConnect('no.such.host.invalid', 80, 10_000)).toMatch(
+    /^dial tcp no\.such\.host\.invalid:80: (getaddrinfo|i\/o timeout)/,
+  );
+});
+
+it('names an address of IPv6 in brackets', async () => {
+  const target = { scheme: 'http', host: '::1', port: 1, path: '/', headers: [] } as const;
+  const failed = await probeClient().httpGet(target, 10_000);
+  expect(failed).toMatchObject({ message: expect.stringMatching(/^Get "http:\/\/\[::1\]:1\/": dial tcp \[::1\]:1: /) });
+  expect(await probeClient().tcpConnect('::1', 1, 10_000)).toMatch(/^dial tcp \[::1\]:1: /);
 });

@@ -1,5 +1,5 @@
 /** HTTP and TCP connections of probes. Source: upstream pkg/probe/http/http.go, pkg/probe/tcp/tcp.go. */
-import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { connect } from 'node:net';
 import { KUBERNETES_MINOR } from '../../../shared/kinds/generated/version.ts';
@@ -56,9 +56,10 @@ export function probeClient(): ProbeClient {
   };
 }
 
+type Headers = Record<string, string | string[]>;
 type OnceResult = HttpResult | { readonly kind: 'moved'; readonly url: URL; readonly body: string };
 
-function getOnce(url: URL, headers: RequestOptions['headers'], over: AbortSignal): Promise<OnceResult> {
+function getOnce(url: URL, headers: Headers, over: AbortSignal): Promise<OnceResult> {
   return new Promise((resolve) => {
     const fail = (cause: NodeJS.ErrnoException): void => {
       const why = over.aborted
@@ -70,12 +71,7 @@ function getOnce(url: URL, headers: RequestOptions['headers'], over: AbortSignal
     };
     const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
     // No agent: a connection that is kept would hide that the container accepts no new ones.
-    const options = {
-      agent: false,
-      signal: over,
-      rejectUnauthorized: false,
-      ...(headers === undefined ? {} : { headers }),
-    };
+    const options = { agent: false, signal: over, rejectUnauthorized: false, headers };
     // A container can redirect to any scheme, and a spec can name any header.
     if (url.protocol !== 'http:' && url.protocol !== 'https:') {
       fail(new Error(`unsupported protocol scheme ${JSON.stringify(url.protocol.slice(0, -1))}`));
@@ -112,7 +108,7 @@ async function readBody(response: IncomingMessage): Promise<string> {
 }
 
 /** Upstream's headers: a User-Agent of ours, and every type accepted, unless the probe sets these headers. */
-function headersOf({ headers }: HttpTarget): Record<string, string | string[]> {
+function headersOf({ headers }: HttpTarget): Headers {
   const all = new Map<string, string[]>();
   for (const [name, value] of headers) {
     const key = name.toLowerCase();
