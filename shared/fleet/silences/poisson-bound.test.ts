@@ -12,6 +12,8 @@ describe('the 95 % bound on a count of rare events', () => {
   });
 
   it('is continuous where the approximation begins', () => {
+    // The last exact one: approximated it would be 118.0785.
+    expect(poissonBound95(100)).toBeCloseTo(118.079_273, 5);
     expect(poissonBound95(101) - poissonBound95(100)).toBeCloseTo(1.08, 1);
     expect(poissonBound95(1_000_000)).toBeCloseTo(1_001_646, -1);
   });
