@@ -47,7 +47,7 @@ export function revisionsOf(deployment: KubeDeployment, sets: readonly KubeRepli
 function integerOf({ metadata }: KubeObject, name: string, bits: 32 | 64): bigint | undefined {
   const text = metadata.annotations?.[name] ?? '';
   if (!/^[+-]?\d{1,40}$/.test(text)) return undefined;
-  const number = BigInt(text.replace('+', ''));
+  const number = BigInt(text);
   return BigInt.asIntN(bits, number) === number ? number : undefined;
 }
 

@@ -10,6 +10,7 @@ it.each([
   ['7%', 100, 'up', 7],
   ['x%', 10, 'up', undefined],
   ['25', 10, 'up', undefined],
+  ['25%5', 10, 'up', undefined],
   ['-5%', 10, 'up', undefined],
 ] as const)('%j of %i, rounded %s, is %s', (value, total, round, expected) => {
   expect(scaledValue(value, total, round)).toBe(expected);
