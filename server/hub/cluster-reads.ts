@@ -1,4 +1,5 @@
 /** What a replica asks its cluster: which one it is, lists of whole resources, and changes. */
+import { jsonObjectIn } from '../../shared/access/bearer.ts';
 import { NAMESPACES } from '../../shared/kinds/namespaces/resource.ts';
 import type { StoredResource } from '../../shared/kinds/stored-resource.ts';
 import type { KubeObject } from '../../shared/kinds/types.ts';
@@ -17,6 +18,10 @@ const ANSWER_MS = 30_000;
 const PAGE_OBJECTS = 500;
 /** Ten million objects, which no cluster has. */
 const PAGES_MAX = 20_000;
+/** A cluster that asks for more is asked again then. Milliseconds. */
+const RETRY_AFTER_MAX_MS = 300_000;
+/** Of the cluster's own words in a message, which is in a header of each read. */
+const MESSAGE_LENGTH_MAX = 300;
 
 /** The cluster answered, but not what was asked. The message says what it answered, for people. */
 export class ClusterRefusal extends Error {
@@ -71,6 +76,8 @@ export function clusterReads(upstream: Upstream): ClusterReads {
       );
       const outcomes = (parsed(answer, path) as ChangeRead).status?.resources ?? [];
       if (outcomes.length !== resources.length) throw new ClusterRefusal('the cluster answered other resources');
+      const odd = outcomes.find((each) => each.outcome === 'changes' && !isVersion(each.through));
+      if (odd !== undefined) throw new ClusterRefusal(`the changes of ${odd.resource} have no version`);
       return outcomes;
     },
     async *pages(stored) {
@@ -79,8 +86,9 @@ export function clusterReads(upstream: Upstream): ClusterReads {
       for (let pages = 0; pages < PAGES_MAX; pages += 1) {
         const more = next === '' ? '' : `&continue=${encodeURIComponent(next)}`;
         const list = (await get(`${pathOf(stored)}?limit=${PAGE_OBJECTS}${more}`)) as ObjectList;
-        through ??= Number(list.metadata.resourceVersion);
-        if (!Number.isSafeInteger(through)) throw new ClusterRefusal(`the list of ${stored.resource} has no version`);
+        const { resourceVersion } = list.metadata;
+        if (!isVersion(resourceVersion)) throw new ClusterRefusal(`the list of ${stored.resource} has no version`);
+        through ??= Number(resourceVersion);
         const { group, version, kind } = stored;
         yield { objects: list.items.map((item) => typed(group, version, kind, item)), through };
         next = list.metadata.continue ?? '';
@@ -96,22 +104,22 @@ interface ObjectList {
   readonly items: readonly KubeObject[];
 }
 
+/** It is stored as a cursor. The next read of changes would be refused with anything else. */
+const isVersion = (text: unknown): boolean =>
+  typeof text === 'string' && /^\d+$/.test(text) && Number.isSafeInteger(Number(text));
+
 const ACCEPT = { accept: 'application/json' };
 
 const pathOf = ({ group, version, resource }: Pick<StoredResource, 'group' | 'version' | 'resource'>): string =>
   group === '' ? `/api/${version}/${resource}` : `/apis/${group}/${version}/${resource}`;
 
 function parsed({ status, headers, body }: UpstreamAnswer, path: string): unknown {
-  let value: unknown;
-  try {
-    value = JSON.parse(body.toString('utf8'));
-  } catch (cause) {
-    throw new ClusterRefusal(`the cluster answered ${status} without JSON to ${path}`, { cause });
-  }
-  if (status >= 200 && status < 300) return value;
-  const { message } = value as { message?: unknown };
+  const value = jsonObjectIn(body);
+  if (status >= 200 && status < 300 && value !== undefined) return value;
   const seconds = Number(headers['retry-after'] ?? 0);
-  throw new ClusterRefusal(`the cluster answered ${status}: ${typeof message === 'string' ? message : path}`, {
-    retryAfterMs: seconds > 0 ? seconds * 1_000 : 0,
-  });
+  const retryAfterMs = seconds > 0 ? Math.min(seconds * 1_000, RETRY_AFTER_MAX_MS) : 0;
+  if (value === undefined)
+    throw new ClusterRefusal(`the cluster answered ${status} without JSON to ${path}`, { retryAfterMs });
+  const message = typeof value['message'] === 'string' ? value['message'].slice(0, MESSAGE_LENGTH_MAX) : path;
+  throw new ClusterRefusal(`the cluster answered ${status}: ${message}`, { retryAfterMs });
 }
