@@ -33,7 +33,7 @@ export interface LeaseClientDependencies {
   /** What this machine used in the last minute. Absent: not reported. */
   readonly usage?: () => NodeUsage | undefined;
   /** What this machine reports about others of its site. Absent: nothing. */
-  readonly silence?: Pick<SilenceReport, 'text' | 'isNews' | 'accepted'> | undefined;
+  readonly silence?: Pick<SilenceReport, 'text' | 'isNews' | 'changed' | 'accepted'> | undefined;
   /**
    * Called with each Lease that the server accepted from us: renewed or created. `isRelayed`: a relay may have made up
    * the answer. `sentAt`: read before the request was sent.
@@ -94,7 +94,11 @@ export class LeaseClient {
         path: leasePath(nodeName),
         body,
         prefersMinimal: true,
-        heartbeat: { intervalMs: intervalMs(), storedAtMs: this.#storedAtMs, ...(isUrgent ? { isUrgent } : {}) },
+        heartbeat: {
+          intervalMs: intervalMs(),
+          storedAtMs: this.#storedAtMs,
+          ...(isUrgent ? { isUrgent } : { becomesUrgent: silence?.changed() }),
+        },
       } as const;
       const fromMs = time.monotonicMs();
       const sentAt = clockReading(time);

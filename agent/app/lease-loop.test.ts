@@ -138,6 +138,22 @@ describe('the lease loop', () => {
     ]);
   });
 
+  it('notices while a heartbeat waits that there is news', async () => {
+    const silence = new SilenceReport({ role: 'machine', time: virtualTime(0) });
+    const urgent: (boolean | undefined)[] = [];
+    const { loop } = world({
+      answer: ({ heartbeat }) => {
+        urgent.push(heartbeat?.becomesUrgent?.aborted);
+        if (heartbeat !== undefined) silence.answer();
+        urgent.push(heartbeat?.becomesUrgent?.aborted);
+        return answered(200, lease('1'));
+      },
+      silence,
+    });
+    await loop.round();
+    expect(urgent).toEqual([undefined, undefined, false, true]);
+  });
+
   it('notifies once per request for a log, and never sends the annotation back', async () => {
     const versions = [undefined, '1', '1', '2'];
     const annotation = 'nodekeeper.dev/logs-version';

@@ -30,6 +30,8 @@ let lines: string[];
 let warnings: string[];
 /** How long each way needs for an answer. Milliseconds. */
 let needs: { relay: number; direct: number };
+/** Happens while the relay has a heartbeat. */
+let duringRelay: () => void;
 let api: KubeApi;
 
 beforeEach(() => {
@@ -38,11 +40,14 @@ beforeEach(() => {
   reconnects = [];
   lines = [];
   warnings = [];
+  duringRelay = () => undefined;
   needs = { relay: 0, direct: 0 };
   answers = { relay: accepted, direct: accepted };
   const client = (way: 'relay' | 'direct'): KubeApi => ({
-    send: async ({ timeoutMs }) => {
+    send: async ({ timeoutMs, signal }) => {
       sent.push([way, timeoutMs]);
+      if (way === 'relay') duringRelay();
+      if (signal?.aborted === true) return timedOut;
       nowMs += needs[way];
       return answers[way];
     },
@@ -85,6 +90,17 @@ describe('heartbeats of a machine with a relay', () => {
     ]);
     answers.direct = timedOut;
     expect(await ways(urgent)).toBe('direct, relay');
+  });
+
+  it('sends one that waits for the relay directly when it becomes urgent, and uses the relay again', async () => {
+    await ways();
+    const change = new AbortController();
+    const heartbeat = { intervalMs: 10_000, becomesUrgent: change.signal };
+    duringRelay = () => change.abort();
+    expect(await ways({ ...beat, heartbeat })).toBe('relay, direct');
+    expect(warnings).toEqual([]);
+    duringRelay = () => undefined;
+    expect(await ways()).toBe('relay');
   });
 
   it('are sent through it, the first one and one every five minutes directly', async () => {

@@ -10,7 +10,8 @@
  * server's clock. While the direct way fails, it proves nothing about the relay: the same heartbeat is sent through it,
  * and the next one in a minute is direct again.
  *
- * A heartbeat that reports something new about the site is sent directly first: a relay would collect it.
+ * A heartbeat that reports something new about the site is sent directly first: a relay would collect it. So is one
+ * that waits for the relay when the relay no longer answers this machine on the site's network: others may report it.
  *
  * A relay that hangs may never mark this node. So the relay is not used while the heartbeat interval is short, and a
  * heartbeat that is already late is sent directly first (rules/relay-use.ts).
@@ -79,7 +80,10 @@ export function withRelay({ relay, direct, nodeName, monotonicMs, log }: RelayRo
   async function sendRelayed(request: KubeRequest): Promise<KubeAnswer | undefined> {
     const fromMs = monotonicMs();
     const timeoutMs = Math.min(request.timeoutMs ?? RELAY_WAIT_MS, RELAY_WAIT_MS);
-    const answer = await relay.send({ ...request, timeoutMs });
+    const { signal, heartbeat } = request;
+    const urgent = heartbeat?.becomesUrgent;
+    const signals = [signal, urgent].filter((each) => each !== undefined);
+    const answer = await relay.send({ ...request, timeoutMs, signal: AbortSignal.any(signals) });
     const lease = relayedLease(answer, request.body, nodeName);
     if (lease !== undefined) {
       if (isFailing) log.info('the relay is used again', { node: nodeName });
@@ -88,10 +92,10 @@ export function withRelay({ relay, direct, nodeName, monotonicMs, log }: RelayRo
       acceptedFromMs = fromMs;
       return { kind: 'answered', status: 200, body: lease, isRelayed: true };
     }
-    if (request.signal?.aborted === true) return answer;
+    if (signal?.aborted === true) return answer;
     // The version is stale, or the Lease was deleted: no fault of the relay. What it says is not proven.
     isRelayed = false;
-    if (answeredWith(answer, 404, 409)) return undefined;
+    if (urgent?.aborted === true || answeredWith(answer, 404, 409)) return undefined;
     if (!isFailing) log.warn('the relay fails; heartbeats are sent directly', { node: nodeName });
     isFailing = true;
     close(RETRY_AFTER_MS);

@@ -60,6 +60,11 @@ export class SilenceReport {
     return this.#isAnswerDue || (text !== undefined && text !== this.#accepted);
   }
 
+  /** Aborted by the next change. */
+  changed(): AbortSignal {
+    return this.#changed.signal;
+  }
+
   /** A heartbeat with this annotation was accepted. */
   accepted(text: string | undefined): void {
     this.#isAnswerDue = false;

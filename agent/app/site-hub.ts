@@ -1,6 +1,6 @@
 /**
  * The relay's half of the witnesses (docs/witnesses.md): it receives the beats of the machines of its site, probes
- * those that are late, reports those that are silent, and asks one other machine for a probe of each.
+ * those that are overdue, asks one other machine for a probe of each, and reports those that are silent.
  *
  * Nothing here touches a heartbeat. Lines, machines and probes are bounded; beyond a bound a machine is not watched,
  * which only means that its silence is noticed later.
@@ -17,10 +17,11 @@ import {
   HUNG_MS,
   isExcused,
   isLate,
+  isOverdue,
   LINE_IDLE_MS,
   nextWitness,
+  PROBE_EVERY_MS,
   SILENCE_PROBED_MS,
-  SITE_BEAT_MS,
   siteView,
   type WatchedMachine,
 } from '../rules/site-watch.ts';
@@ -28,7 +29,7 @@ import type { SilenceReport } from './silence-report.ts';
 import { timedProbe } from './timed-probe.ts';
 
 /** How often machines are looked at. Milliseconds. */
-const STEP_MS = 250;
+const STEP_MS = 100;
 /** Lines, and machines that are known. */
 const LINES_MAX = 1_000;
 /** Probes at a time. Others wait. */
@@ -56,6 +57,8 @@ interface Machine extends WatchedMachine {
   excusedUntilMs: number;
   isProbeable: boolean;
   silentSinceMs: number | undefined;
+  /** It has not answered a probe since its last beat or answer. */
+  hasFailedProbe: boolean;
   isProbed: boolean;
   probeAtMs: number;
 }
@@ -70,10 +73,11 @@ export class SiteHub {
   readonly #dependencies: SiteHubDependencies;
   readonly #lines = new Set<OpenLine>();
   readonly #machines = new Map<string, Machine>();
-  /** By name of a reported machine: the machine that was asked for a probe. */
-  readonly #witnesses = new Map<string, string | undefined>();
+  /** By name of a suspected machine: the machine that was asked for a probe, and whether it knows the silence. */
+  readonly #witnesses = new Map<string, { readonly name: string | undefined; isConfirmed: boolean }>();
   #lastWitness = '';
   #probes = 0;
+  #hadOverdue = false;
   #isHeldBack = false;
   #hasStopped = false;
   #steppedAtMs: number;
@@ -121,8 +125,14 @@ export class SiteHub {
     this.#noteStep();
     const nowMs = this.#steppedAtMs;
     for (const open of this.#lines) if (nowMs - open.receivedAtMs > LINE_IDLE_MS) void open.line.close();
-    for (const machine of this.#machines.values()) this.#look(machine, nowMs);
-    this.#review();
+    let overdue = 0;
+    for (const machine of this.#machines.values()) {
+      this.#look(machine, nowMs);
+      if (isOverdue(machine, nowMs)) overdue += 1;
+    }
+    // The last review without an overdue machine withdraws what the one before reported.
+    if (overdue > 0 || this.#hadOverdue) this.#review();
+    this.#hadOverdue = overdue > 0;
   }
 
   #noteStep(): void {
@@ -142,8 +152,9 @@ export class SiteHub {
 
   /** Each machine is watched again from its next beat on. */
   #countAnew(): void {
-    this.#askWitnesses([], this.#dependencies.time.monotonicMs());
+    this.#askWitnesses([], [], this.#dependencies.time.monotonicMs());
     this.#machines.clear();
+    this.#countConnected();
     this.#review();
   }
 
@@ -162,9 +173,8 @@ export class SiteHub {
       return;
     }
     machine.beatAtMs = nowMs;
-    machine.answeredAtMs = nowMs;
     machine.excusedUntilMs = Number.NEGATIVE_INFINITY;
-    machine.silentSinceMs = undefined;
+    noteAnswer(machine, nowMs);
     send(open.line, { kind: 'seen' });
   }
 
@@ -182,6 +192,7 @@ export class SiteHub {
       const replaced = machine.line;
       machine.line = line;
       machine.isConnected = true;
+      this.#countConnected();
       if (replaced !== undefined) void replaced.close();
     }
     if (machine.address !== line.address || machine.port !== port) {
@@ -212,6 +223,12 @@ export class SiteHub {
     machine.line = undefined;
     machine.isConnected = false;
     machine.brokenAtMs = this.#dependencies.time.monotonicMs();
+    this.#countConnected();
+  }
+
+  #countConnected(): void {
+    const connected = [...this.#machines.values()].filter(({ isConnected }) => isConnected).length;
+    this.#dependencies.meter.gauge('nodekeeper_agent_site_machines', connected);
   }
 
   #look(machine: Machine, nowMs: number): void {
@@ -226,18 +243,19 @@ export class SiteHub {
       this.#machines.delete(machine.name);
       return;
     }
-    const isToProbe = isLate(machine, nowMs) || !machine.isProbeable;
+    // Without a port: its silence counts for the share of the site that is silent, and is not reported.
+    const isUnanswered = machine.hasFailedProbe || machine.port === 0;
+    if (isUnanswered && isLate(machine, nowMs)) machine.silentSinceMs ??= nowMs;
+    const isToProbe = machine.port !== 0 && (isOverdue(machine, nowMs) || !machine.isProbeable);
     if (!isToProbe || machine.isProbed || nowMs < machine.probeAtMs || this.#probes >= PROBES_MAX) return;
-    if (machine.port !== 0) void this.#probe(machine, nowMs);
-    // Its silence counts for the share of the site that is silent, and is not reported.
-    else if (isLate(machine, nowMs)) machine.silentSinceMs ??= nowMs;
+    void this.#probe(machine, nowMs);
   }
 
   async #probe(machine: Machine, startedAtMs: number): Promise<void> {
     const { probe, time, meter } = this.#dependencies;
     const { name: node, address, port } = machine;
     machine.isProbed = true;
-    machine.probeAtMs = startedAtMs + (isLate(machine, startedAtMs) ? SITE_BEAT_MS : FIRST_PROBE_AGAIN_MS);
+    machine.probeAtMs = startedAtMs + (isOverdue(machine, startedAtMs) ? PROBE_EVERY_MS : FIRST_PROBE_AGAIN_MS);
     this.#probes += 1;
     const outcome = await timedProbe(probe, { node, address, port }, time);
     this.#probes -= 1;
@@ -249,10 +267,12 @@ export class SiteHub {
     const nowMs = time.monotonicMs();
     if (outcome === 'answered') {
       machine.isProbeable = true;
-      machine.probeAtMs = startedAtMs + SITE_BEAT_MS;
-      machine.answeredAtMs = nowMs;
-      machine.silentSinceMs = undefined;
-    } else if (isLate(machine, nowMs)) machine.silentSinceMs ??= nowMs;
+      machine.probeAtMs = nowMs;
+      noteAnswer(machine, nowMs);
+    } else if (machine.answeredAtMs <= startedAtMs) {
+      machine.hasFailedProbe = true;
+      if (isLate(machine, nowMs)) machine.silentSinceMs ??= nowMs;
+    }
     this.#review();
   }
 
@@ -262,8 +282,7 @@ export class SiteHub {
     const nowMs = time.monotonicMs();
     const machines = [...this.#machines.values()];
     const view = siteView(machines, nowMs);
-    const silent = view.kind === 'clear' ? view.silent : [];
-    meter.gauge('nodekeeper_agent_site_machines', machines.filter(({ isConnected }) => isConnected).length);
+    const { silent, suspected } = view.kind === 'clear' ? view : { silent: [], suspected: [] };
     meter.gauge('nodekeeper_agent_site_silent', silent.length);
     if (view.kind !== 'clear' && !this.#isHeldBack) {
       log.warn(
@@ -276,26 +295,36 @@ export class SiteHub {
     }
     this.#isHeldBack = view.kind !== 'clear';
     report.update(silent);
-    this.#askWitnesses(silent, nowMs);
+    this.#askWitnesses(suspected, silent, nowMs);
     if (view.kind === 'cutOff') this.#countAnew();
   }
 
-  #askWitnesses(silent: readonly string[], nowMs: number): void {
-    for (const [accused, witness] of this.#witnesses) {
-      if (silent.includes(accused)) continue;
+  #askWitnesses(suspected: readonly string[], silent: readonly string[], nowMs: number): void {
+    for (const [accused, { name }] of this.#witnesses) {
+      if (suspected.includes(accused)) continue;
       this.#witnesses.delete(accused);
-      this.#tell(witness, { kind: 'release', node: accused });
+      this.#tell(name, { kind: 'release', node: accused });
     }
-    for (const accused of silent) {
-      const asked = this.#machines.get(this.#witnesses.get(accused) ?? '');
-      if (asked !== undefined && canWitness(asked, nowMs)) continue;
-      const witness = nextWitness(this.#machines.values(), this.#lastWitness, nowMs);
-      this.#witnesses.set(accused, witness);
-      if (witness === undefined) continue;
-      this.#lastWitness = witness;
-      const { address, port } = this.#machines.get(accused)!;
-      this.#tell(witness, { kind: 'probe', node: accused, address, port });
+    for (const accused of suspected) {
+      const witness = this.#witnessOf(accused, nowMs);
+      if (witness.isConfirmed || !silent.includes(accused)) continue;
+      witness.isConfirmed = true;
+      this.#tell(witness.name, { kind: 'confirm', node: accused });
     }
+  }
+
+  /** The machine that probes this one. It is asked now if it was not before, or if the one before is lost. */
+  #witnessOf(accused: string, nowMs: number): { readonly name: string | undefined; isConfirmed: boolean } {
+    const known = this.#witnesses.get(accused);
+    const asked = this.#machines.get(known?.name ?? '');
+    if (known !== undefined && asked !== undefined && canWitness(asked, nowMs)) return known;
+    const name = nextWitness(this.#machines.values(), this.#lastWitness, nowMs);
+    const witness = { name, isConfirmed: false };
+    this.#witnesses.set(accused, witness);
+    this.#lastWitness = name ?? this.#lastWitness;
+    const { address, port } = this.#machines.get(accused)!;
+    this.#tell(name, { kind: 'probe', node: accused, address, port });
+    return witness;
   }
 
   #tell(name: string | undefined, message: HubMessage): void {
@@ -305,6 +334,12 @@ export class SiteHub {
 }
 
 const send = (line: SiteLine, message: HubMessage): void => line.send(messageText(message));
+
+function noteAnswer(machine: Machine, nowMs: number): void {
+  machine.answeredAtMs = nowMs;
+  machine.silentSinceMs = undefined;
+  machine.hasFailedProbe = false;
+}
 
 const newMachine = (name: string, nowMs: number): Machine => ({
   name,
@@ -318,6 +353,7 @@ const newMachine = (name: string, nowMs: number): Machine => ({
   excusedUntilMs: Number.NEGATIVE_INFINITY,
   isProbeable: false,
   silentSinceMs: undefined,
+  hasFailedProbe: false,
   isProbed: false,
   probeAtMs: nowMs,
 });

@@ -13,7 +13,7 @@ import type { AgentMeter } from '../ports/meter.ts';
 import type { JoinSite, ProbeWitness, SiteLine, SiteLineEvents, WitnessAddress } from '../ports/site.ts';
 import type { AgentTime, Fraction } from '../ports/time.ts';
 import { hubMessageOf, type MachineMessage, messageText } from '../rules/site-message.ts';
-import { LINE_IDLE_MS, SILENCE_PROBED_MS, SITE_BEAT_MS } from '../rules/site-watch.ts';
+import { LINE_IDLE_MS, PROBE_EVERY_MS, SILENCE_PROBED_MS, SITE_BEAT_MS } from '../rules/site-watch.ts';
 import { describeError } from './describe-error.ts';
 import type { SilenceReport } from './silence-report.ts';
 import { timedProbe } from './timed-probe.ts';
@@ -22,6 +22,8 @@ import { timedProbe } from './timed-probe.ts';
 const JOIN_WAITS: Backoff = { firstMs: 200, limitMs: 30_000, jitter: [0.5, 1.5] };
 /** A relay that does not watch its site may be replaced by one that does. Milliseconds. */
 const UNSUPPORTED_WAIT_MS = 60_000;
+/** A beat without an answer after this time: the relay may not see this machine. Milliseconds. */
+const SEEN_WITHIN_MS = 500;
 /** A connection without an answer to a beat is dead after this time. Milliseconds. */
 const UNANSWERED_MS = 5_000;
 /** Interval of heartbeats without the relay: half of the shortened grace period. Milliseconds. */
@@ -52,8 +54,8 @@ export interface SiteMemberDependencies {
 
 export class SiteMember {
   readonly #dependencies: SiteMemberDependencies;
-  /** By name: whether it is silent, and how its probes end. */
-  readonly #probed = new Map<string, { isSilent: boolean; readonly end: AbortController }>();
+  /** By name: whether it is silent here, whether it is for the relay too, and how its probes end. */
+  readonly #probed = new Map<string, { isSilent: boolean; isConfirmed: boolean; readonly end: AbortController }>();
   /** Aborted when the machine leaves or rejoins its site. */
   #turn = new AbortController();
   /** Aborted when the relay answers again. Undefined: it answers, or never did. */
@@ -130,9 +132,10 @@ export class SiteMember {
       const sentAtMs = time.monotonicMs();
       send(line, { kind: 'beat', node, port: witnessPort() });
       if (over.aborted || this.#isLeaving()) break;
-      await time.sleep(SITE_BEAT_MS, over);
+      await time.sleep(SEEN_WITHIN_MS, over);
       hasAnswered ||= answeredAtMs > joinedAtMs;
       if (answeredAtMs < sentAtMs && hasAnswered) this.#beginAnswers(stop);
+      await time.sleep(SITE_BEAT_MS - SEEN_WITHIN_MS, over);
     } while (!over.aborted && !this.#isLeaving() && time.monotonicMs() - answeredAtMs <= UNANSWERED_MS);
     const forSeconds = this.#goodbyeSeconds(stop);
     if (forSeconds !== undefined) send(line, { kind: 'goodbye', forSeconds });
@@ -179,6 +182,9 @@ export class SiteMember {
       case 'probe':
         void this.#probeUntilReleased(message);
         return true;
+      case 'confirm':
+        this.#confirm(message.node);
+        return true;
       case 'release':
         this.#release(message.node);
         return true;
@@ -197,7 +203,7 @@ export class SiteMember {
     const { nodeName, probe, time, meter } = this.#dependencies;
     this.#release(node);
     if (this.#probed.size >= PROBED_MAX || node === nodeName) return;
-    const probed = { isSilent: false, end: new AbortController() };
+    const probed = { isSilent: false, isConfirmed: false, end: new AbortController() };
     this.#probed.set(node, probed);
     const untilMs = time.monotonicMs() + SILENCE_PROBED_MS;
     while (!probed.end.signal.aborted && time.monotonicMs() < untilMs) {
@@ -207,9 +213,15 @@ export class SiteMember {
       if (probed.end.signal.aborted) return;
       if (outcome !== 'void') probed.isSilent = outcome === 'silent';
       this.#report();
-      await time.sleep(startedAtMs + SITE_BEAT_MS - time.monotonicMs(), probed.end.signal);
+      await time.sleep(startedAtMs + PROBE_EVERY_MS - time.monotonicMs(), probed.end.signal);
     }
     if (!probed.end.signal.aborted) this.#release(node);
+  }
+
+  #confirm(node: string): void {
+    const probed = this.#probed.get(node);
+    if (probed !== undefined) probed.isConfirmed = true;
+    this.#report();
   }
 
   #release(node: string): void {
@@ -223,7 +235,9 @@ export class SiteMember {
   }
 
   #report(): void {
-    const silent = [...this.#probed].filter(([, { isSilent }]) => isSilent).map(([node]) => node);
+    const silent = [...this.#probed]
+      .filter(([, { isSilent, isConfirmed }]) => isSilent && isConfirmed)
+      .map(([node]) => node);
     this.#dependencies.report.update(silent.sort());
   }
 }

@@ -35,13 +35,13 @@ describe('a site', () => {
     site.powerOff('b');
     const reportedMs = await timeUntil(() => site.reports().length === 2);
     expect(site.reports()).toEqual(['hub b', 'machine b']);
-    expect(reportedMs).toBeGreaterThanOrEqual(2_500);
-    expect(reportedMs).toBeLessThanOrEqual(5_000);
+    expect(reportedMs).toBeGreaterThanOrEqual(600);
+    expect(reportedMs).toBeLessThanOrEqual(1_800);
   });
 
   it('reports a killed process sooner, because its connection breaks', async () => {
     site.kill('b');
-    expect(await timeUntil(() => site.reports().length === 2)).toBeLessThanOrEqual(3_500);
+    expect(await timeUntil(() => site.reports().length === 2)).toBeLessThanOrEqual(1_200);
   });
 
   it('withdraws both reports at once when the machine beats again', async () => {
@@ -73,6 +73,13 @@ describe('a site', () => {
   it.each(['b>a', 'a>b'])('reports nothing where the way %s between two machines is cut', async (way) => {
     site.cut(way);
     await time.pass(60_000);
+    expect(site.reports()).toEqual([]);
+  });
+
+  it('reports nothing by a machine where the relay itself has an answer', async () => {
+    site.cut('line>b', ...['a', 'c', 'd', 'e'].map((name) => `${name}>b`));
+    await time.pass(30_000);
+    expect(site.probes.some((probe) => /^[acde]>b$/.test(probe))).toBe(true);
     expect(site.reports()).toEqual([]);
   });
 
@@ -292,7 +299,7 @@ describe('a machine that loses its relay', () => {
     expect(await answers('b', 100)).toEqual([]);
     site.cut(way);
     const times = await answers('b', 300);
-    expect(times[0]).toBeLessThanOrEqual(5);
+    expect(times[0]).toBeLessThanOrEqual(2.5);
     expect(times.every((at, index) => index === 0 || at - times[index - 1]! <= 4.1)).toBe(true);
     expect(times.at(-1)).toBeGreaterThan(75);
     expect(times.at(-1)).toBeLessThan(90);

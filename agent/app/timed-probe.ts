@@ -4,7 +4,7 @@ import type { AgentTime } from '../ports/time.ts';
 import { PROBE_TIMEOUT_MS } from '../rules/site-watch.ts';
 
 /** A probe that takes longer than its time limit and this: its answer may have waited here. Milliseconds. */
-const EXTRA_MS = 500;
+const EXTRA_MS = 200;
 
 /** `void`: it proves nothing. */
 export async function timedProbe(

@@ -25,6 +25,8 @@ export interface Heartbeat {
   readonly storedAtMs?: number | undefined;
   /** It reports something about the site, or answers such reports: it does not wait for a relay. */
   readonly isUrgent?: boolean;
+  /** Aborted when it becomes urgent: then it waits for a relay no longer. */
+  readonly becomesUrgent?: AbortSignal | undefined;
 }
 
 export type KubeAnswer =

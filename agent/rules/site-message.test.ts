@@ -6,7 +6,12 @@ it('reads what it wrote', () => {
   const goodbye = { kind: 'goodbye', forSeconds: 60 } as const;
   for (const message of [beat, goodbye]) expect(machineMessageOf(messageText(message))).toEqual(message);
   const probe = { kind: 'probe', node: 'edge-1', address: 'fe80::1', port: 7_445 } as const;
-  for (const message of [probe, { kind: 'seen' }, { kind: 'release', node: 'a.b' }] as const) {
+  for (const message of [
+    probe,
+    { kind: 'seen' },
+    { kind: 'confirm', node: 'a' },
+    { kind: 'release', node: 'a.b' },
+  ] as const) {
     expect(hubMessageOf(messageText(message))).toEqual(message);
   }
 });

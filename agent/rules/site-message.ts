@@ -27,6 +27,8 @@ export type HubMessage =
   /** The answer to a beat. */
   | { readonly kind: 'seen' }
   | ({ readonly kind: 'probe' } & WitnessAddress)
+  /** The relay has no answer of this machine either: its silence is to be reported. */
+  | { readonly kind: 'confirm'; readonly node: string }
   /** The probes of this machine can end. */
   | { readonly kind: 'release'; readonly node: string };
 
@@ -50,7 +52,7 @@ export function hubMessageOf(line: string): HubMessage | undefined {
   const { kind, node, address, port } = objectIn(line);
   if (kind === 'seen') return { kind };
   if (!isName(node)) return undefined;
-  if (kind === 'release') return { kind, node };
+  if (kind === 'confirm' || kind === 'release') return { kind, node };
   const isAddress = typeof address === 'string' && parseIp(address) !== undefined;
   return kind === 'probe' && isAddress && isWhole(port, 1, PORT_MAX) ? { kind, node, address, port } : undefined;
 }
