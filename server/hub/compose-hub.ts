@@ -21,10 +21,11 @@ import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
 import { isNamespaceContent } from '../../shared/kinds/namespaces/content-names.ts';
 import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/request/http.ts';
+import { failedRequests } from '../../shared/kubernetes/request/log-throttle.ts';
 import { parsePath, withoutWatchPrefix } from '../../shared/kubernetes/request/request.ts';
 import { quotable } from '../../shared/kubernetes/request/respond.ts';
 import type { Log, Meter } from '../../shared/observability/log.ts';
-import type { ItemStore } from '../../shared/store/item-store.ts';
+import type { ItemStore, StoreFault } from '../../shared/store/item-store.ts';
 import { storedResource } from '../../shared/store/layout.ts';
 import type { StoreChange } from '../../shared/store/writes/store-change.ts';
 import { answerHealth, type HealthCheck } from '../health.ts';
@@ -77,7 +78,9 @@ export function composeHub(options: HubOptions): Hub {
   const isDown = (): boolean => downSinceMs() !== undefined;
   const clusterUid = async (): Promise<string | undefined> =>
     (await objects.get({ resource: 'namespaces', namespace: '', name: 'kube-system' }))?.metadata.uid;
-  const kept = <T>(what: string) => keptAnswers<T>(what, { items, clusterUid });
+  const noteUnkept = failedRequests(log, 'an answer about a credential could not be kept');
+  const onFault = (error: StoreFault): void => noteUnkept(error, {}, clock.nowMs());
+  const kept = <T>(what: string) => keptAnswers<T>(what, { items, clusterUid, onFault });
   const asked = questions(connection, isDown);
   const nodeKeys = clusterNodeKeys({ questions: asked, kept: kept<readonly NodeKey[]>('machines'), clock });
   const authenticator = hubAuthenticator({

@@ -9,6 +9,7 @@ import type { NodeKeys } from '../../../shared/access/node-keys.ts';
 import type { ProcessKey } from '../../../shared/access/process-key.ts';
 import { thumbprintOf } from '../../../shared/access/public-keys.ts';
 import type { Clock } from '../../../shared/clock.ts';
+import type { JsonObject } from '../../../shared/kubernetes/json.ts';
 import type { KeptAnswers } from './kept-answers.ts';
 import { type Questions, unverified } from './questions.ts';
 
@@ -36,12 +37,13 @@ export function clusterAccountKeys({ questions, kept, clock }: KeySource<NodePub
     const nowMs = clock.nowMs();
     if (recent !== undefined && Math.abs(nowMs - recent.readAtMs) < KEY_SET_LIVES_MS) return recent.keys;
     const answer = await questions.ask('GET', JWKS_PATH);
-    if (answer.kind === 'unanswered') {
+    const listed = answer.kind === 'answered' ? answer.body?.['keys'] : undefined;
+    if (!Array.isArray(listed)) {
       const last = await kept.find(ACCOUNT_KEYS);
-      if (last === undefined) throw unverified(answer.why);
+      if (last === undefined) throw unverified(answer.kind === 'unanswered' ? answer.why : 'the cluster has no keys');
       return last.value;
     }
-    const keys = keysIn((answer.body as { readonly keys?: unknown } | undefined)?.keys);
+    const keys = listed.flatMap((key: Readonly<Record<string, unknown>>) => publicKeyOf(key) ?? []);
     recent = { keys, readAtMs: nowMs };
     await kept.keep(ACCOUNT_KEYS, keys, nowMs);
     return keys;
@@ -53,11 +55,6 @@ export function clusterAccountKeys({ questions, kept, clock }: KeySource<NodePub
       return publicKey && ({ keyId, publicKey, throughMs: Number.POSITIVE_INFINITY } satisfies ProcessKey);
     },
   };
-}
-
-function keysIn(value: unknown): readonly NodePublicKey[] {
-  if (!Array.isArray(value)) return [];
-  return value.flatMap((key: Readonly<Record<string, unknown>>) => publicKeyOf(key) ?? []);
 }
 
 /** How long keys of a machine are used without asking: so long is a deleted identity accepted. Milliseconds. */
@@ -79,12 +76,14 @@ export function clusterNodeKeys({ questions, kept, clock }: KeySource<NodeKey>):
       if (recent !== undefined && !consistent && ageMs < MACHINE_KEYS_LIVE_MS) return recent.keys;
       const path = `/apis/nodekeeper.dev/v1alpha1/nodeidentities/${encodeURIComponent(nodeName)}`;
       const answer = await questions.ask('GET', path);
-      if (answer.kind === 'unanswered') {
+      const keys = answer.kind === 'answered' ? machineKeysIn(answer.body) : undefined;
+      if (keys === undefined) {
         const last = recent?.keys ?? (await kept.find(nodeName))?.value;
-        if (last === undefined) throw unverified(answer.why);
+        if (last === undefined) {
+          throw unverified(answer.kind === 'unanswered' ? answer.why : 'the cluster answered no keys');
+        }
         return last;
       }
-      const keys = machineKeysIn(answer.body);
       known.keep(nodeName, { keys, readAtMs: clock.nowMs() });
       await (keys.length === 0 ? kept.drop(nodeName) : kept.keep(nodeName, keys, clock.nowMs()));
       return keys;
@@ -96,10 +95,11 @@ export function clusterNodeKeys({ questions, kept, clock }: KeySource<NodeKey>):
   };
 }
 
-/** None for an answer without an identity. */
-function machineKeysIn(body: unknown): readonly NodeKey[] {
-  const { spec } = (body ?? {}) as { readonly spec?: { readonly keys?: readonly { readonly publicKey?: object }[] } };
-  return (spec?.keys ?? []).flatMap(({ publicKey: jwk = {} }) => {
+/** None: there is no such identity. undefined: this is not one. */
+function machineKeysIn(body: JsonObject | undefined): readonly NodeKey[] | undefined {
+  if (body === undefined) return [];
+  const { spec } = body as { readonly spec?: { readonly keys?: readonly { readonly publicKey?: object }[] } };
+  return spec?.keys?.flatMap(({ publicKey: jwk = {} }) => {
     const publicKey = publicKeyOf(jwk as Readonly<Record<string, unknown>>);
     return publicKey === undefined ? [] : [{ keyId: thumbprintOf(publicKey), publicKey, addedAtMs: 0 }];
   });

@@ -6,7 +6,7 @@
  *
  * The uid names the cluster: nothing that one cluster answered counts for another one behind the same address.
  */
-import type { ItemKey, ItemStore } from '../../../shared/store/item-store.ts';
+import { type ItemKey, type ItemStore, StoreFault, type Write } from '../../../shared/store/item-store.ts';
 
 /** Unused after this time without an answer. Seconds: a site may be without the cluster for months. */
 const KEPT_SECONDS = 365 * 86_400;
@@ -19,6 +19,7 @@ export interface KeptAnswer<T> {
   readonly atMs: number;
 }
 
+/** The disk may be full or read-only: what the cluster answered counts all the same. */
 export interface KeptAnswers<T> {
   find(name: string): Promise<KeptAnswer<T> | undefined>;
   keep(name: string, value: T, nowMs: number): Promise<void>;
@@ -27,11 +28,20 @@ export interface KeptAnswers<T> {
 
 type Row = { readonly value: string; readonly atMs: number };
 
-/** @param clusterUid undefined: the copy has no cluster yet, and nothing is kept */
-export function keptAnswers<T>(
-  what: string,
-  { items, clusterUid }: { readonly items: ItemStore; readonly clusterUid: () => Promise<string | undefined> },
-): KeptAnswers<T> {
+export interface KeptAnswersOptions {
+  readonly items: ItemStore;
+  /** undefined: the copy has no cluster yet, and nothing is kept. */
+  readonly clusterUid: () => Promise<string | undefined>;
+  /** An answer could not be written. */
+  readonly onFault: (error: StoreFault) => void;
+}
+
+export function keptAnswers<T>(what: string, { items, clusterUid, onFault }: KeptAnswersOptions): KeptAnswers<T> {
+  const write = (one: Write): Promise<unknown> =>
+    items.write(one).catch((error: unknown) => {
+      if (!(error instanceof StoreFault)) throw error;
+      onFault(error);
+    });
   const keyOf = async (name: string): Promise<ItemKey | undefined> => {
     const uid = await clusterUid();
     return uid === undefined ? undefined : { table: 'control', pk: `hub#${uid}#${what}`, sk: name };
@@ -49,7 +59,7 @@ export function keptAnswers<T>(
       const before = await read(key);
       const isSame = before?.value === value && Math.abs(nowMs - before.atMs) < REWRITE_MS;
       if (key === undefined || isSame) return;
-      await items.write({
+      await write({
         kind: 'put',
         key,
         item: { value, atMs: nowMs, ttl: Math.ceil(nowMs / 1_000) + KEPT_SECONDS },
@@ -57,7 +67,7 @@ export function keptAnswers<T>(
     },
     async drop(name) {
       const key = await keyOf(name);
-      if ((await read(key)) !== undefined) await items.write({ kind: 'delete', key: key! });
+      if ((await read(key)) !== undefined) await write({ kind: 'delete', key: key! });
     },
   };
 }

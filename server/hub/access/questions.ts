@@ -1,4 +1,6 @@
 /** What a hub asks its cluster about credentials, with its own. */
+import { jsonObjectIn } from '../../../shared/access/bearer.ts';
+import type { JsonObject } from '../../../shared/kubernetes/json.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { type Upstream, UpstreamUnreachable } from '../upstream.ts';
 
@@ -9,8 +11,9 @@ const QUESTIONS_MAX = 32;
 const RETRY_AFTER_SECONDS = 5;
 
 export type ClusterAnswer =
-  | { readonly kind: 'answered'; readonly status: number; readonly body: unknown }
-  /** The cluster cannot be reached, or cannot answer now. */
+  /** A success, or `body` is undefined: the cluster says that there is no such object. */
+  | { readonly kind: 'answered'; readonly body: JsonObject | undefined }
+  /** The cluster cannot be reached, or cannot answer now. Also an answer of something in between. */
   | { readonly kind: 'unanswered'; readonly why: string };
 
 export interface Questions {
@@ -37,11 +40,12 @@ export function questions(upstream: Upstream, isDown: () => boolean): Questions 
         if (answer.status === 401 || answer.status === 403) {
           throw unverified(`this hub may not ask the cluster (${answer.status} to ${method} ${path})`);
         }
-        if (answer.status === 429 || answer.status >= 500) {
-          return { kind: 'unanswered', why: `the cluster answered ${answer.status}` };
-        }
-        const text = answer.body.toString('utf8');
-        return { kind: 'answered', status: answer.status, body: answer.status < 300 ? JSON.parse(text) : undefined };
+        const found = jsonObjectIn(answer.body);
+        if (answer.status >= 200 && answer.status < 300 && found !== undefined)
+          return { kind: 'answered', body: found };
+        // A balancer without a cluster behind it answers 404, too.
+        if (answer.status === 404 && found?.['kind'] === 'Status') return { kind: 'answered', body: undefined };
+        return { kind: 'unanswered', why: `the cluster answered ${answer.status}` };
       } catch (error) {
         if (error instanceof UpstreamUnreachable) return { kind: 'unanswered', why: error.message };
         throw error;

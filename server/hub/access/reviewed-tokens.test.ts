@@ -1,9 +1,12 @@
 import { createHash } from 'node:crypto';
 import { expect, it } from 'vitest';
+import type { NodePublicKey } from '../../../shared/access/node-identity.ts';
+import { thumbprintOf } from '../../../shared/access/public-keys.ts';
 import type { UserInfo } from '../../../shared/access/user-info.ts';
+import { StoreFault } from '../../../shared/store/item-store.ts';
 import { memoryItemStore } from '../../../shared/store/memory/item-store.ts';
 import { type Upstream, type UpstreamAnswer, UpstreamUnreachable } from '../upstream.ts';
-import { clusterNodeKeys } from './cluster-keys.ts';
+import { clusterAccountKeys, clusterNodeKeys } from './cluster-keys.ts';
 import { keptAnswers } from './kept-answers.ts';
 import { questions } from './questions.ts';
 import { reviewedTokens } from './reviewed-tokens.ts';
@@ -11,6 +14,9 @@ import { reviewedTokens } from './reviewed-tokens.ts';
 const ADA: UserInfo = { username: 'ada', groups: ['a'] };
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
+const ACCOUNT_KEY = {
+  ...{ kty: 'EC', crv: 'P-256', x: 'B'.repeat(43), y: 'C'.repeat(43) },
+};
 const NODE_KEY = { kty: 'OKP', crv: 'Ed25519', x: 'A'.repeat(43) };
 
 /** A hub before a cluster that accepts `tokens`, and has one machine. */
@@ -21,6 +27,8 @@ function hub(items = memoryItemStore()) {
     machine: 'n1' as string | undefined,
     downSinceMs: undefined as number | undefined,
     asked: [] as string[],
+    /** In place of every answer. */
+    garbage: undefined as UpstreamAnswer | undefined,
   };
   const time = { nowMs: 1_000 * DAY_MS };
   const json = (status: number, body: object): UpstreamAnswer => ({
@@ -30,15 +38,19 @@ function hub(items = memoryItemStore()) {
     async send({ path, body }) {
       if (cluster.downSinceMs !== undefined) throw new UpstreamUnreachable('cut');
       cluster.asked.push(path.split('/').at(-1)!);
+      if (cluster.garbage !== undefined) return cluster.garbage;
+      if (path.endsWith('jwks')) return json(200, { keys: [ACCOUNT_KEY] });
       if (!path.endsWith('tokenreviews')) {
         const isKnown = path.endsWith(`/${cluster.machine}`);
-        return isKnown ? json(200, { spec: { keys: [{ publicKey: NODE_KEY }] } }) : json(404, {});
+        return isKnown ? json(200, { spec: { keys: [{ publicKey: NODE_KEY }] } }) : json(404, { kind: 'Status' });
       }
       const { spec } = JSON.parse(body!.toString()) as { spec: { token: string } };
       return json(201, { status: cluster.tokens.has(spec.token) ? { authenticated: true, user: ADA } : { user: {} } });
     },
   };
-  const source = { items, clusterUid: async () => cluster.uid };
+  const faults: string[] = [];
+  const onFault = ({ message }: Error): void => void faults.push(message);
+  const source = { items, clusterUid: async () => cluster.uid, onFault };
   const asking = questions(upstream, () => cluster.downSinceMs !== undefined);
   const reviews = () =>
     reviewedTokens({
@@ -51,9 +63,14 @@ function hub(items = memoryItemStore()) {
     kept: keptAnswers('machines', source),
     clock: { nowMs: () => time.nowMs },
   });
+  const accountKeys = clusterAccountKeys({
+    questions: asking,
+    kept: keptAnswers('accounts', source),
+    clock: { nowMs: () => time.nowMs },
+  });
   let current = reviews();
   return {
-    ...{ cluster, time, items, keys },
+    ...{ cluster, time, items, keys, accountKeys, faults },
     restart() {
       current = reviews();
     },
@@ -131,4 +148,47 @@ it('uses keys of a machine for a minute, for ever without the cluster, and never
   await expect(known('n2')).rejects.toThrow('cannot be verified');
   await keys.forget('n1');
   await expect(known()).rejects.toThrow('cannot be verified');
+});
+
+const answer = (status: number, body: string): UpstreamAnswer => ({ status, headers: {}, body: Buffer.from(body) });
+const GARBAGE: readonly UpstreamAnswer[] = [
+  answer(200, '<html>it works</html>'),
+  answer(200, '{}'),
+  answer(201, 'null'),
+  answer(204, ''),
+  answer(302, ''),
+  answer(400, '{}'),
+  answer(404, 'no such site'),
+  answer(404, '{"message":"Not Found"}'),
+];
+
+it('forgets nothing because of an answer that is not of the cluster, and refuses nobody', async () => {
+  const { user, keys, accountKeys, cluster, time } = hub();
+  const known = async (name = 'n1') => (await keys.keysOf(name, { consistent: false })).length;
+  const keyId = thumbprintOf(ACCOUNT_KEY as NodePublicKey);
+  expect([await user('good'), await known(), (await accountKeys.find(keyId))?.keyId]).toEqual(['ada', 1, keyId]);
+  for (const garbage of GARBAGE) {
+    cluster.garbage = garbage;
+    time.nowMs += MINUTE_MS;
+    const seen = [await user('good'), await user('other'), (await accountKeys.find(keyId))?.keyId];
+    expect({ garbage: String(garbage.body), seen }).toEqual({
+      garbage: String(garbage.body),
+      seen: ['ada', '503', keyId],
+    });
+    expect(await known()).toBe(1);
+  }
+  cluster.downSinceMs = time.nowMs;
+  time.nowMs += MINUTE_MS;
+  expect([await user('good'), await known(), (await accountKeys.find(keyId))?.keyId]).toEqual(['ada', 1, keyId]);
+});
+
+it('uses what the cluster answers although it cannot be kept: the disk is full', async () => {
+  const items = memoryItemStore();
+  const full = async (): Promise<never> => {
+    throw new StoreFault('unreachable', 'the disk is full', { retryable: true });
+  };
+  const { user, keys, faults } = hub({ ...items, write: full });
+  expect([await user('good'), await user('bad')]).toEqual(['ada', 'refused']);
+  expect(await keys.keysOf('n1', { consistent: false })).toHaveLength(1);
+  expect(faults).toEqual(['the disk is full', 'the disk is full']);
 });

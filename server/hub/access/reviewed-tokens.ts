@@ -11,7 +11,7 @@ import type { Authentication } from '../../../shared/access/authenticator.ts';
 import { lookupMemory } from '../../../shared/access/bearer.ts';
 import type { UserInfo } from '../../../shared/access/user-info.ts';
 import { defined } from '../../../shared/defined.ts';
-import { isJsonObject } from '../../../shared/kubernetes/json.ts';
+import { isJsonObject, type JsonObject } from '../../../shared/kubernetes/json.ts';
 import type { KeptAnswers } from './kept-answers.ts';
 import { type Questions, unverified } from './questions.ts';
 
@@ -65,13 +65,15 @@ export function reviewedTokens({ questions, kept, downSinceMs }: ReviewOptions):
       kind: 'TokenReview',
       spec: { token },
     });
-    if (answer.kind === 'unanswered') {
+    const verdict = answer.kind === 'answered' ? answer.body?.['status'] : undefined;
+    if (!isJsonObject(verdict)) {
       const last = isBrief ? undefined : await kept.find(hash);
       const isRecent = last !== undefined && last.atMs >= (downSinceMs() ?? nowMs) - OFFLINE_AGE_MS;
-      if (!isRecent) throw unverified(answer.why);
+      if (!isRecent)
+        throw unverified(answer.kind === 'unanswered' ? answer.why : 'the cluster did not review the token');
       return { user: last.value, atMs: nowMs };
     }
-    const user = userIn(answer.body);
+    const user = userIn(verdict);
     if (user !== undefined) await onAccepted?.();
     const outcome = { user, atMs: nowMs };
     reviewed.keep(hash, outcome);
@@ -97,10 +99,9 @@ export function reviewedTokens({ questions, kept, downSinceMs }: ReviewOptions):
 const authenticationOf = ({ user }: Reviewed): Authentication =>
   user === undefined ? REFUSED : { kind: 'authenticated', user };
 
-/** undefined: the review says that the token is not valid, or there is none. */
-function userIn(body: unknown): UserInfo | undefined {
-  const { status } = (body ?? {}) as { readonly status?: Readonly<Record<string, unknown>> };
-  if (status?.['authenticated'] !== true || !isJsonObject(status['user'])) return undefined;
-  const { username, uid, groups, extra } = status['user'] as Partial<UserInfo>;
+/** undefined: the token is not valid. */
+function userIn(verdict: JsonObject): UserInfo | undefined {
+  if (verdict['authenticated'] !== true || !isJsonObject(verdict['user'])) return undefined;
+  const { username, uid, groups, extra } = verdict['user'] as Partial<UserInfo>;
   return typeof username === 'string' ? { username, groups: groups ?? [], ...defined({ uid, extra }) } : undefined;
 }
