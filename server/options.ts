@@ -90,7 +90,7 @@ export const SERVE_USAGE = `usage: nodekeeper serve [options]
   --log-level LEVEL  ${LOG_LEVELS.join(', ')} (info)
   --quiet            nothing but the log
   --install          as a service of systemd, with the other options; again: replaces it
-  --uninstall        removes the service, and keeps its data
+  --uninstall        removes the service, with --upstream that of a hub, and keeps its data
   --demo             simulated machines, a simulated EC2 and the console; with it:
 ${DEMO_USAGE}
   --help             this text`;
@@ -175,9 +175,7 @@ function certificateOf(
 }
 
 /** A hub has no users, no controllers and no tables of its own. A certificate of a client could not be passed on. */
-const NOT_OF_A_HUB = [
-  ...(['demo', 'store', 'controllers', 'policy', 'tokens', 'client-ca', 'install', 'uninstall'] as const),
-];
+const NOT_OF_A_HUB = [...(['demo', 'store', 'controllers', 'policy', 'tokens', 'client-ca'] as const)];
 
 function upstreamOf(values: ReturnType<typeof parse>): UpstreamOptions | undefined {
   const certificate = certificateOf(values, ['upstream-cert', 'upstream-key']);
@@ -194,7 +192,7 @@ function upstreamOf(values: ReturnType<typeof parse>): UpstreamOptions | undefin
   if (url?.protocol !== 'https:' || url.username !== '' || url.search !== '' || url.hash !== '') {
     throw new StartError(`--upstream must be an https URL, such as https://192.0.2.7:6443, not ${upstream}`);
   }
-  if ((tokenFile === undefined) === (certificate === undefined)) {
+  if (values.uninstall !== true && (tokenFile === undefined) === (certificate === undefined)) {
     throw new StartError('--upstream needs --upstream-token FILE, or --upstream-cert FILE and --upstream-key FILE');
   }
   return { url, tokenFile, certificate, caFile };

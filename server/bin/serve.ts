@@ -46,7 +46,8 @@ async function printPolicy({ tables: named }: ServeOptions): Promise<void> {
 async function changeService(options: ServeOptions): Promise<void> {
   const { installService, thisMachine, uninstallService } = await import('../service/install.ts');
   const machine = thisMachine((line) => console.log(line));
-  if (options.service === 'uninstall') return uninstallService(machine);
+  const { serviceOf } = await import('../service/unit.ts');
+  if (options.service === 'uninstall') return uninstallService(serviceOf(options), machine);
   await installService(options, { node: process.execPath, main: join(import.meta.dirname, 'start.mjs') }, machine);
 }
 

@@ -5,8 +5,10 @@ import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { parseServeOptions } from '../options.ts';
 import { lockStore } from '../store/store-lock.ts';
 import { installService, type ServiceMachine, uninstallService } from './install.ts';
-import { SERVICE, UNIT_MARK } from './unit.ts';
+import { serviceOf, unitMark } from './unit.ts';
 
+const CLUSTER = serviceOf({ upstream: undefined });
+const { name: SERVICE } = CLUSTER;
 const PROGRAM = { node: '/bin/sh', main: '/bin/sh' };
 
 let directory: string;
@@ -91,7 +93,7 @@ describe('serve --install', () => {
 
   it('leaves a unit of another program alone, here and in the directories of packages', async () => {
     writeFileSync(unit, '[Service]\n');
-    for (const change of [() => install(), () => uninstallService(machine())]) {
+    for (const change of [() => install(), () => uninstallService(CLUSTER, machine())]) {
       await expect(change()).rejects.toThrow(`${unit} is a unit of another program`);
     }
     rmSync(unit);
@@ -103,8 +105,8 @@ describe('serve --install', () => {
   });
 
   it('refuses a data directory that another process uses, and not its own', async () => {
-    mkdirSync(join(directory, 'state', 'data'), { recursive: true });
-    const lock = lockStore(join(directory, 'state', 'data', 'nodekeeper.db'));
+    mkdirSync(join(directory, 'state', 'nodekeeper-server', 'data'), { recursive: true });
+    const lock = lockStore(join(directory, 'state', 'nodekeeper-server', 'data', 'nodekeeper.db'));
     try {
       await expect(install()).rejects.toThrow(`is in use by process ${process.pid}`);
       answers[`show -P MainPID ${SERVICE}`] = { exitCode: 0, output: String(process.pid) };
@@ -116,20 +118,60 @@ describe('serve --install', () => {
   });
 });
 
+describe('serve --install of a hub', () => {
+  const HUB = 'nodekeeper-hub.service';
+  const upstream = (tokenFile: string) => ['--upstream', 'https://192.0.2.7:6443', '--upstream-token', tokenFile];
+  const token = (): string => {
+    const file = join(directory, 'hub-token');
+    writeFileSync(file, 'a-token\n');
+    return file;
+  };
+
+  it('is beside the cluster of the same machine, and is removed without it', async () => {
+    await install();
+    await install(upstream(token()));
+    expect(readdirSync(join(directory, 'units')).sort()).toEqual([HUB, SERVICE].sort());
+    expect(calls.slice(3)).toEqual(['daemon-reload', `enable ${HUB}`, `restart ${HUB}`]);
+    expect(printed.at(-1)).toContain(join(directory, 'state', 'nodekeeper-hub'));
+    const { service, ...options } = parseServeOptions(['--uninstall', '--upstream', 'https://192.0.2.7:6443']);
+    expect(service).toBe('uninstall');
+    await uninstallService(serviceOf(options), machine());
+    expect(readdirSync(join(directory, 'units'))).toEqual([SERVICE]);
+  });
+
+  it('changes nothing when a file of its credentials cannot be used', async () => {
+    await expect(install(upstream('/none'))).rejects.toThrow('--upstream-token: /none cannot be read');
+    const ca = ['--upstream-ca', token()];
+    await expect(install([...upstream(token()), ...ca])).rejects.toThrow('has no certificate in PEM');
+    expect(calls).toEqual([]);
+    expect(readdirSync(join(directory, 'units'))).toEqual([]);
+  });
+
+  it('refuses a copy that another process uses', async () => {
+    mkdirSync(join(directory, 'state', 'nodekeeper-hub', 'data'), { recursive: true });
+    const lock = lockStore(join(directory, 'state', 'nodekeeper-hub', 'data', 'replica.db'));
+    try {
+      await expect(install(upstream(token()))).rejects.toThrow(`is in use by process ${process.pid}`);
+    } finally {
+      lock.release();
+    }
+  });
+});
+
 describe('serve --uninstall', () => {
   it('stops and removes the unit, and can be repeated', async () => {
-    writeFileSync(unit, `${UNIT_MARK}\n`);
-    await uninstallService(machine());
+    writeFileSync(unit, `${unitMark(CLUSTER)}\n`);
+    await uninstallService(CLUSTER, machine());
     expect(existsSync(unit)).toBe(false);
     expect(calls).toEqual([`disable --now ${SERVICE}`, 'daemon-reload', `reset-failed ${SERVICE}`]);
-    await uninstallService(machine());
+    await uninstallService(CLUSTER, machine());
     expect(printed).toEqual([expect.stringContaining('its data is kept'), `${SERVICE} is not installed`]);
   });
 
   it('keeps the unit when it cannot be stopped', async () => {
-    writeFileSync(unit, `${UNIT_MARK}\n`);
+    writeFileSync(unit, `${unitMark(CLUSTER)}\n`);
     answers[`disable --now ${SERVICE}`] = { exitCode: 1, output: 'refused' };
-    await expect(uninstallService(machine())).rejects.toThrow('refused');
+    await expect(uninstallService(CLUSTER, machine())).rejects.toThrow('refused');
     expect(existsSync(unit)).toBe(true);
   });
 });

@@ -1,17 +1,18 @@
 /**
- * nodekeeper serve --install and --uninstall. Everything is checked before the first change. When a later step fails,
- * the unit that was there before is put back, or none. Both can be repeated.
+ * nodekeeper serve --install and --uninstall, of a cluster and of a hub. Everything is checked before the first change.
+ * When a later step fails, the unit that was there before is put back, or none. Both can be repeated.
  */
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { StartError } from '../../shared/host/start-error.ts';
 import { readAuthorities, readCertificate } from '../certificate.ts';
+import { clusterConnection } from '../hub/cluster-connection.ts';
 import { policyOf, usersOf } from '../inputs.ts';
 import type { ServeOptions } from '../options.ts';
 import { StoreOpenError } from '../store/sqlite-store.ts';
 import { lockStore } from '../store/store-lock.ts';
-import { type Program, SERVICE, STATE_DIRECTORY, UNIT_MARK, unitText } from './unit.ts';
+import { type Program, type Service, serviceOf, unitMark, unitText } from './unit.ts';
 
 /** A start may check a database and read a long log. Milliseconds. */
 const COMMAND_MS = 320_000;
@@ -26,6 +27,7 @@ export interface ServiceMachine {
   readonly isBooted: boolean;
   /** Where units of the administrator are. */
   readonly unitDirectory: string;
+  /** Where units have their data. */
   readonly stateDirectory: string;
   systemctl(...args: readonly string[]): Promise<{ readonly exitCode: number; readonly output: string }>;
   print(line: string): void;
@@ -35,7 +37,7 @@ export const thisMachine = (print: (line: string) => void): ServiceMachine => ({
   uid: process.getuid?.(),
   isBooted: existsSync('/run/systemd/system'),
   unitDirectory: '/etc/systemd/system',
-  stateDirectory: STATE_DIRECTORY,
+  stateDirectory: '/var/lib',
   systemctl: (...args) =>
     new Promise((done) => {
       execFile('systemctl', args, { timeout: COMMAND_MS }, (error, stdout, stderr) => {
@@ -49,12 +51,15 @@ export const thisMachine = (print: (line: string) => void): ServiceMachine => ({
 /** @throws StartError with one line; nothing is changed then */
 export async function installService(options: ServeOptions, program: Program, machine: ServiceMachine): Promise<void> {
   requireSystemd(machine, '--install');
+  const service = serviceOf(options);
+  const { name, state } = service;
+  const stateDirectory = join(machine.stateDirectory, state);
   if (options.dataDirectory === undefined || options.demo !== undefined) {
     throw new StartError('--install excludes --ephemeral and --demo');
   }
   if (options.isDataNamed) {
     throw new StartError(
-      `--install excludes --data: a service keeps its data in ${machine.stateDirectory}. To use a directory that ` +
+      `--install excludes --data: a service keeps its data in ${stateDirectory}. To use a directory that ` +
         'exists, move it there before',
     );
   }
@@ -62,43 +67,44 @@ export async function installService(options: ServeOptions, program: Program, ma
   usersOf(options);
   if (options.certificate !== undefined) readCertificate(options.certificate);
   if (options.clientCaFile !== undefined) readAuthorities(options.clientCaFile);
+  if (options.upstream !== undefined) clusterConnection({ ...options.upstream, socketsMax: 1 }).stop();
   for (const file of [program.node, program.main]) requireVisible(file);
   const text = unitText(options, program);
-  const file = join(machine.unitDirectory, SERVICE);
-  await requireOurs(machine, file);
-  await requireUnused(machine);
+  const file = join(machine.unitDirectory, name);
+  await requireOurs(machine, file, service);
+  await requireUnused(machine, service);
 
   const before = existsSync(file) ? readFileSync(file, 'utf8') : undefined;
   writeUnit(file, text);
-  const failure = await firstFailure(machine, [['daemon-reload'], ['enable', SERVICE], ['restart', SERVICE]]);
+  const failure = await firstFailure(machine, [['daemon-reload'], ['enable', name], ['restart', name]]);
   if (failure !== undefined) {
-    await undo(machine, file, before);
+    await undo(machine, file, { name, before });
     throw new StartError(
       `${failure}. ${before === undefined ? 'Nothing is installed' : 'The previous unit is restored'}; ` +
-        'journalctl -u nodekeeper says more',
+        `journalctl -u ${name} says more`,
     );
   }
   machine.print(
-    `${SERVICE} is installed and runs; its data is in ${machine.stateDirectory}. ` +
-      'systemctl status nodekeeper shows its address',
+    `${name} is installed and runs; its data is in ${stateDirectory}. systemctl status ${name} shows its address`,
   );
 }
 
 /** Keeps the data. @throws StartError */
-export async function uninstallService(machine: ServiceMachine): Promise<void> {
+export async function uninstallService(service: Service, machine: ServiceMachine): Promise<void> {
   requireSystemd(machine, '--uninstall');
-  const file = join(machine.unitDirectory, SERVICE);
-  await requireOurs(machine, file);
+  const { name, state } = service;
+  const file = join(machine.unitDirectory, name);
+  await requireOurs(machine, file, service);
   if (!existsSync(file)) {
-    machine.print(`${SERVICE} is not installed`);
+    machine.print(`${name} is not installed`);
     return;
   }
-  const failure = await firstFailure(machine, [['disable', '--now', SERVICE]]);
+  const failure = await firstFailure(machine, [['disable', '--now', name]]);
   if (failure !== undefined) throw new StartError(failure);
   rmSync(file);
   await machine.systemctl('daemon-reload');
-  await machine.systemctl('reset-failed', SERVICE);
-  machine.print(`${SERVICE} is removed; its data is kept in ${machine.stateDirectory}`);
+  await machine.systemctl('reset-failed', name);
+  machine.print(`${name} is removed; its data is kept in ${join(machine.stateDirectory, state)}`);
 }
 
 function requireSystemd({ uid, isBooted }: ServiceMachine, option: string): void {
@@ -119,20 +125,20 @@ function requireVisible(file: string): void {
 }
 
 /** @throws StartError for a unit of this name that another program installed, in whatever directory */
-async function requireOurs(machine: ServiceMachine, file: string): Promise<void> {
-  const { output } = await machine.systemctl('show', '-P', 'FragmentPath', SERVICE);
+async function requireOurs(machine: ServiceMachine, file: string, service: Service): Promise<void> {
+  const { output } = await machine.systemctl('show', '-P', 'FragmentPath', service.name);
   for (const path of new Set([output, file])) {
-    if (path === '' || !existsSync(path) || readFileSync(path, 'utf8').startsWith(UNIT_MARK)) continue;
+    if (path === '' || !existsSync(path) || readFileSync(path, 'utf8').startsWith(unitMark(service))) continue;
     throw new StartError(`${path} is a unit of another program: remove it first. Nothing was changed`);
   }
 }
 
 /** A process of the unit itself is restarted. @throws StartError */
-async function requireUnused(machine: ServiceMachine): Promise<void> {
-  const database = join(machine.stateDirectory, 'data', 'nodekeeper.db');
+async function requireUnused(machine: ServiceMachine, service: Service): Promise<void> {
+  const database = join(machine.stateDirectory, service.state, 'data', service.database);
   // Looking must not create a lock of root: the user of the service could not open it.
   if (!existsSync(`${database}.lock`)) return;
-  const own = Number((await machine.systemctl('show', '-P', 'MainPID', SERVICE)).output);
+  const own = Number((await machine.systemctl('show', '-P', 'MainPID', service.name)).output);
   try {
     lockStore(database).release();
   } catch (error) {
@@ -165,12 +171,16 @@ async function firstFailure(
   return undefined;
 }
 
-async function undo(machine: ServiceMachine, file: string, before: string | undefined): Promise<void> {
+async function undo(
+  machine: ServiceMachine,
+  file: string,
+  { name, before }: { readonly name: string; readonly before: string | undefined },
+): Promise<void> {
   if (before === undefined) {
-    await machine.systemctl('disable', '--now', SERVICE);
+    await machine.systemctl('disable', '--now', name);
     rmSync(file, { force: true });
   } else writeUnit(file, before);
   await machine.systemctl('daemon-reload');
-  if (before !== undefined) await machine.systemctl('restart', SERVICE);
-  else await machine.systemctl('reset-failed', SERVICE);
+  if (before !== undefined) await machine.systemctl('restart', name);
+  else await machine.systemctl('reset-failed', name);
 }

@@ -5,8 +5,12 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { NODE_FLAGS } from '../../shared/config/serve-flags.mjs';
 import { parseServeOptions } from '../options.ts';
-import { SERVICE, UNIT_MARK, unitText } from './unit.ts';
+import { serviceOf, unitMark, unitText } from './unit.ts';
 
+const HUB = [
+  ...['--upstream', 'https://cluster.example:6443/a%20b', '--upstream-token', '/e/hub-token'],
+  ...['--upstream-ca', '/e/ca.pem'],
+];
 const PROGRAM = { node: process.execPath, main: '/opt/nodekeeper/server/bin/start.mjs' };
 const textOf = (...args: readonly string[]): string => unitText(parseServeOptions(args), PROGRAM);
 const linesOf = (text: string, name: string): readonly string[] =>
@@ -30,7 +34,7 @@ const ALL = [
 function unitFile(text: string): string {
   const directory = mkdtempSync(join(tmpdir(), 'nk-unit-'));
   onTestFinished(() => rmSync(directory, { recursive: true }));
-  const file = join(directory, SERVICE);
+  const file = join(directory, serviceOf({ upstream: undefined }).name);
   writeFileSync(file, text.replace(PROGRAM.main, '/dev/null'));
   return file;
 }
@@ -40,7 +44,7 @@ const analyze = (...args: readonly string[]) => spawnSync('systemd-analyze', arg
 describe('the unit of serve', () => {
   it('starts this Node.js with the options that it was installed with', () => {
     const text = textOf('--port', '7000', '--cluster-id', 'edge');
-    expect(text.startsWith(`${UNIT_MARK}\n`)).toBe(true);
+    expect(text.startsWith(`${unitMark(serviceOf({ upstream: undefined }))}\n`)).toBe(true);
     expect(linesOf(text, 'ExecStart')).toEqual([
       `${PROGRAM.node} --max-semi-space-size=16 --heap-growing-percent=15 ${PROGRAM.main} --data /var/lib/nodekeeper-server ` +
         '--listen 127.0.0.1 --port 7000 --cluster-id edge --synchronous full --log plain --log-level info',
@@ -85,12 +89,27 @@ describe('the unit of serve', () => {
     expect(linesOf(text, 'IPAddressDeny')).toEqual([]);
   });
 
+  it('of a hub has a name and a directory of its own, its credentials, and reaches its cluster', () => {
+    const text = textOf(...HUB);
+    expect(text.startsWith('# Written by `nodekeeper serve --install`')).toBe(true);
+    expect(text.split('\n')[0]).toMatch(/systemctl edit nodekeeper-hub$/);
+    expect(linesOf(text, 'StateDirectory')).toEqual(['nodekeeper-hub']);
+    expect(linesOf(text, 'LoadCredential')).toEqual(['upstream-token:/e/hub-token', 'upstream-ca:/e/ca.pem']);
+    const [command = ''] = linesOf(text, 'ExecStart');
+    expect(command).toContain(' --data /var/lib/nodekeeper-hub ');
+    expect(command).toContain(' --upstream "https://cluster.example:6443/a%%20b" ');
+    expect(command).toMatch(/--upstream-token "\$\{CREDENTIALS_DIRECTORY\}\/upstream-token"/);
+    expect(linesOf(text, 'IPAddressDeny')).toEqual([]);
+    const certified = textOf('--upstream', 'https://a', '--upstream-cert', '/e/c', '--upstream-key', '/e/k');
+    expect(linesOf(certified, 'LoadCredential')).toEqual(['upstream-cert:/e/c', 'upstream-key:/e/k']);
+  });
+
   it('refuses what a unit cannot have', () => {
     expect(() => textOf('--policy', 'a\nExecStart=b')).toThrow('line break');
     expect(() => textOf('--name', 'a\nExecStart=b')).toThrow('line break');
   });
 
-  it.each([[[]], [ALL]])('is valid for systemd, with an exposure of at most 2.0 (%j)', (args) => {
+  it.each([[[]], [ALL], [HUB]])('is valid for systemd, with an exposure of at most 2.0 (%j)', (args) => {
     const file = unitFile(textOf(...args));
     const verified = analyze('verify', file);
     expect(`${verified.stdout}${verified.stderr}`).toBe('');

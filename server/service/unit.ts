@@ -1,5 +1,5 @@
 /**
- * The systemd unit of `nodekeeper serve`.
+ * The systemd units of `nodekeeper serve`: of a cluster, and of a hub, which may run on the same machine.
  *
  * Its user is a dynamic one: nothing has to be created, and nothing of it remains. The database is in the state
  * directory, which systemd assigns to that user at each start. Files that options name are credentials: systemd reads
@@ -13,14 +13,34 @@ import { NODE_FLAGS } from '../../shared/config/serve-flags.mjs';
 import { StartError } from '../../shared/host/start-error.ts';
 import { isLoopback, type ServeOptions } from '../options.ts';
 
-/** Name of the unit. */
-export const SERVICE = 'nodekeeper.service';
-/** Below /var/lib. That of the agent of the same machine is `nodekeeper`. */
-const STATE = 'nodekeeper-server';
-export const STATE_DIRECTORY = `/var/lib/${STATE}`;
+export interface Service {
+  /** Of the unit. */
+  readonly name: string;
+  readonly description: string;
+  /** Below /var/lib. That of the agent of the same machine is `nodekeeper`. */
+  readonly state: string;
+  readonly database: string;
+}
+
+const CLUSTER: Service = {
+  name: 'nodekeeper.service',
+  description: 'the cluster of this machine',
+  state: 'nodekeeper-server',
+  database: 'nodekeeper.db',
+};
+const HUB: Service = {
+  name: 'nodekeeper-hub.service',
+  description: 'a hub of a cluster',
+  state: 'nodekeeper-hub',
+  database: 'replica.db',
+};
+
+export const serviceOf = ({ upstream }: Pick<ServeOptions, 'upstream'>): Service =>
+  upstream === undefined ? CLUSTER : HUB;
+
 /** The first line of a unit that is ours. */
-export const UNIT_MARK =
-  '# Written by `nodekeeper serve --install`, which replaces it. For changes: systemctl edit nodekeeper';
+export const unitMark = ({ name }: Service): string =>
+  `# Written by \`nodekeeper serve --install\`, which replaces it. For changes: systemctl edit ${name.replace('.service', '')}`;
 
 export interface Program {
   /** Absolute paths: Node.js, and the file that it starts. */
@@ -30,8 +50,10 @@ export interface Program {
 
 /** @throws StartError for options that no service has */
 export function unitText(options: ServeOptions, program: Program): string {
+  const service = serviceOf(options);
+  const { description, state } = service;
   const files = filesOf(options);
-  const words = [program.node, ...NODE_FLAGS, program.main, '--data', STATE_DIRECTORY, ...wordsOf(options)];
+  const words = [program.node, ...NODE_FLAGS, program.main, '--data', `/var/lib/${state}`, ...wordsOf(options)];
   const command = [
     ...words.map(quoted),
     ...files.map(({ option }) => `--${option} "\${CREDENTIALS_DIRECTORY}/${option}"`),
@@ -39,9 +61,10 @@ export function unitText(options: ServeOptions, program: Program): string {
   // Ports below 1024 are those of the machine's own users.
   const isLowPort = options.port > 0 && options.port < 1_024;
   const capability = isLowPort ? 'CAP_NET_BIND_SERVICE' : '';
-  return `${UNIT_MARK}
+  const isOnItsOwn = isLoopback(options.host) && options.tables === undefined && options.upstream === undefined;
+  return `${unitMark(service)}
 [Unit]
-Description=Nodekeeper: the cluster of this machine
+Description=Nodekeeper: ${description}
 Wants=network-online.target
 After=network-online.target time-sync.target
 # A machine without people near it: it is tried again for ever.
@@ -51,7 +74,7 @@ StartLimitIntervalSec=0
 Type=notify
 NotifyAccess=all
 ExecStart=${command.join(' ')}
-Environment=MALLOC_ARENA_MAX=2 NODE_COMPILE_CACHE=/var/cache/${STATE}
+Environment=MALLOC_ARENA_MAX=2 NODE_COMPILE_CACHE=/var/cache/${state}
 Restart=always
 RestartSec=5
 # A start reads what a crash left of the log, and checks a small database.
@@ -70,9 +93,9 @@ LimitNOFILE=65536
 LimitCORE=0
 
 DynamicUser=yes
-StateDirectory=${STATE}
+StateDirectory=${state}
 StateDirectoryMode=0700
-CacheDirectory=${STATE}
+CacheDirectory=${state}
 CacheDirectoryMode=0700
 ${files.map(({ option, path }) => `LoadCredential=${option}:${path.replaceAll('%', '%%')}\n`).join('')}UMask=0077
 CapabilityBoundingSet=${capability}
@@ -99,7 +122,7 @@ RestrictSUIDSGID=yes
 RestrictNamespaces=yes
 RemoveIPC=yes
 RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6
-${isLoopback(options.host) && options.tables === undefined ? 'IPAddressDeny=any\nIPAddressAllow=localhost\n' : ''}SystemCallArchitectures=native
+${isOnItsOwn ? 'IPAddressDeny=any\nIPAddressAllow=localhost\n' : ''}SystemCallArchitectures=native
 SystemCallFilter=@system-service
 SystemCallFilter=~@privileged @resources
 SystemCallErrorNumber=EPERM
@@ -117,6 +140,10 @@ function filesOf(options: ServeOptions): readonly { readonly option: string; rea
     ['client-ca', options.clientCaFile],
     ['tokens', options.tokensFile],
     ['policy', options.policyFile],
+    ['upstream-token', options.upstream?.tokenFile],
+    ['upstream-cert', options.upstream?.certificate?.certificateFile],
+    ['upstream-key', options.upstream?.certificate?.keyFile],
+    ['upstream-ca', options.upstream?.caFile],
   ] as const;
   return named.flatMap(([option, file]) => {
     if (file === undefined) return [];
@@ -128,9 +155,10 @@ function filesOf(options: ServeOptions): readonly { readonly option: string; rea
 
 /** Options that name no file. */
 function wordsOf(options: ServeOptions): string[] {
-  const { host, port, names, tables, controllers, log, quiet } = options;
+  const { host, port, names, tables, upstream, controllers, log, quiet } = options;
   return [
     ...['--listen', host, '--port', String(port)],
+    ...(upstream === undefined ? [] : ['--upstream', upstream.url.href]),
     ...(tables === undefined ? fileWords(options) : tableWords(tables)),
     // The address is a name already.
     ...names.filter((name) => name !== host).flatMap((name) => ['--name', name]),
