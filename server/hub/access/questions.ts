@@ -23,37 +23,44 @@ export interface Questions {
 
 /** @param isDown the cluster is known to be out of reach: it is not asked */
 export function questions(upstream: Upstream, isDown: () => boolean): Questions {
-  let asked = 0;
+  /** Clients that reconnect at the same time ask the same: they share the answer. */
+  const running = new Map<string, Promise<ClusterAnswer>>();
   return {
     async ask(method, path, body) {
+      const text = body && JSON.stringify(body);
       if (isDown()) return { kind: 'unanswered', why: 'the cluster cannot be reached' };
-      if (asked >= QUESTIONS_MAX) {
+      const question = `${method} ${path} ${text ?? ''}`;
+      const asked = running.get(question);
+      if (asked !== undefined) return asked;
+      if (running.size >= QUESTIONS_MAX) {
         throw status.tooManyRequests('this hub verifies too many credentials at once', {
           retryAfterSeconds: RETRY_AFTER_SECONDS,
         });
       }
-      asked += 1;
-      try {
-        const headers = { accept: 'application/json', ...(body && { 'content-type': 'application/json' }) };
-        const request = { method, path, headers, ...(body && { body: Buffer.from(JSON.stringify(body)) }) };
-        const answer = await upstream.send(request, { timeoutMs: ANSWER_MS });
-        if (answer.status === 401 || answer.status === 403) {
-          throw unverified(`this hub may not ask the cluster (${answer.status} to ${method} ${path})`);
-        }
-        const found = jsonObjectIn(answer.body);
-        if (answer.status >= 200 && answer.status < 300 && found !== undefined)
-          return { kind: 'answered', body: found };
-        // A balancer without a cluster behind it answers 404, too.
-        if (answer.status === 404 && found?.['kind'] === 'Status') return { kind: 'answered', body: undefined };
-        return { kind: 'unanswered', why: `the cluster answered ${answer.status}` };
-      } catch (error) {
-        if (error instanceof UpstreamUnreachable) return { kind: 'unanswered', why: error.message };
-        throw error;
-      } finally {
-        asked -= 1;
-      }
+      const answer = send(method, path, text).finally(() => running.delete(question));
+      running.set(question, answer);
+      return answer;
     },
   };
+
+  async function send(method: 'GET' | 'POST', path: string, body: string | undefined): Promise<ClusterAnswer> {
+    try {
+      const headers = { accept: 'application/json', ...(body && { 'content-type': 'application/json' }) };
+      const request = { method, path, headers, ...(body && { body: Buffer.from(body) }) };
+      const answer = await upstream.send(request, { timeoutMs: ANSWER_MS });
+      if (answer.status === 401 || answer.status === 403) {
+        throw unverified(`this hub may not ask the cluster (${answer.status} to ${method} ${path})`);
+      }
+      const found = jsonObjectIn(answer.body);
+      if (answer.status >= 200 && answer.status < 300 && found !== undefined) return { kind: 'answered', body: found };
+      // A balancer without a cluster behind it answers 404, too.
+      if (answer.status === 404 && found?.['kind'] === 'Status') return { kind: 'answered', body: undefined };
+      return { kind: 'unanswered', why: `the cluster answered ${answer.status}` };
+    } catch (error) {
+      if (error instanceof UpstreamUnreachable) return { kind: 'unanswered', why: error.message };
+      throw error;
+    }
+  }
 }
 
 /** 503: it is not known whether a credential is valid. A client keeps its credential, and tries again. */
