@@ -2,7 +2,6 @@
  * The whole system over a store and a clock: the API, heartbeats and the work of every function, in one process. A home
  * adds what carries requests, changes and time. Nothing below asks where it runs.
  */
-import { createHash } from 'node:crypto';
 import { readYaml } from '../functions/api/read-yaml.ts';
 import { type ApiOptions, composeApi } from '../functions/api/work.ts';
 import { sha256Of } from '../functions/heartbeat/sha256.ts';
@@ -12,6 +11,7 @@ import { beatTimesOf } from '../shared/fleet/nodes/node-profile.ts';
 import { gzip } from '../shared/gzip.ts';
 import type { HttpRequest, HttpResponse } from '../shared/kubernetes/request/http.ts';
 import { type ControllerOptions, type FleetControllers, fleetControllers } from './fleet-controllers.ts';
+import { sha256 } from './sha256.ts';
 
 export interface SystemOptions extends ControllerOptions {
   readonly authenticator: Authenticator;
@@ -29,8 +29,6 @@ export interface System {
   readonly heartbeat: Serve;
   readonly controllers: FleetControllers;
 }
-
-const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
 /** What every API in one process has in common: nothing is loaded on demand. */
 export const inProcess = { hash: sha256, readYaml, gzip } as const;

@@ -4,14 +4,15 @@ import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { requireNode } from '../../shared/config/require-node.mjs';
-import { NODE_FLAGS } from '../../shared/config/serve-flags.mjs';
+import { HUB_NODE_FLAGS, NODE_FLAGS } from '../../shared/config/serve-flags.mjs';
 
 const own = fileURLToPath(new URL('../../node_modules/node/bin/node', import.meta.url));
 const main = fileURLToPath(new URL('./nodekeeper.ts', import.meta.url));
 const hasOwn = existsSync(own);
 if (!hasOwn) requireNode('nodekeeper', 'run `npm ci`, which installs one for this repository, or install a newer one');
 const words = process.argv.slice(2);
-const flags = words[0] === 'serve' ? NODE_FLAGS : [];
+const isHub = words.some((word) => word.split('=')[0] === '--upstream');
+const flags = words[0] !== 'serve' ? [] : isHub ? HUB_NODE_FLAGS : NODE_FLAGS;
 const child = spawn(hasOwn ? own : process.execPath, [...flags, main, ...words], { stdio: 'inherit' });
 // A command that runs until it is interrupted ends by itself. The terminal sends Ctrl-C to both processes.
 process.on('SIGINT', () => {});

@@ -13,7 +13,6 @@ import {
   type ServeOptions,
   type UpstreamOptions,
 } from '../options.ts';
-import { startServe } from '../serve.ts';
 import { serviceManager } from '../service/notify.ts';
 
 /** Longest an orderly end may take before it is cut short. */
@@ -74,6 +73,8 @@ async function run(options: ServeOptions): Promise<number> {
     const hub = await startHub({ ...options, upstream }, { print }).finally(opened);
     return await untilSignal(hub, async () => say(hubGreeting(hub, upstream)));
   }
+  // A hub needs little of a cluster, and its memory is for watches.
+  const { startServe } = await import('../serve.ts');
   const cluster = await startServe(options, {
     print,
     ...(demonstration && {

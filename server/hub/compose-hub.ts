@@ -18,6 +18,7 @@ import { serveApi } from '../../shared/api/serve.ts';
 import { answerLongPoll } from '../../shared/api/watch/long-poll.ts';
 import { type Clock, systemBusyMs, systemRandom } from '../../shared/clock.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
+import { gzip } from '../../shared/gzip.ts';
 import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
 import { isNamespaceContent } from '../../shared/kinds/namespaces/content-names.ts';
 import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/request/http.ts';
@@ -29,7 +30,7 @@ import type { ItemStore, StoreFault } from '../../shared/store/item-store.ts';
 import { storedResource } from '../../shared/store/layout.ts';
 import type { StoreChange } from '../../shared/store/writes/store-change.ts';
 import { answerHealth, type HealthCheck } from '../health.ts';
-import { inProcess } from '../system.ts';
+import { sha256 } from '../sha256.ts';
 import { mayWithdrawAccess } from '../watches/access-withdrawals.ts';
 import type { ChangeSignals } from '../watches/change-signals.ts';
 import { type ServedWatches, servedWatches } from '../watches/served-watches.ts';
@@ -98,10 +99,10 @@ export function composeHub(options: HubOptions): Hub {
     makesInitialObjects: false,
   };
   const dependencies = {
-    ...requestDependencies({ ...common, gzip: inProcess.gzip, limits: CONCURRENT_API_LIMITS, busyMs: systemBusyMs }),
+    ...requestDependencies({ ...common, gzip, limits: CONCURRENT_API_LIMITS, busyMs: systemBusyMs }),
     answerWatch: answerLongPoll,
   };
-  const document = documents(inProcess.hash);
+  const document = documents(sha256);
   const api = serveApi(dependencies, {
     verbs: { get: (call) => get(dependencies, call), list: (call) => list(dependencies, call) },
     publicPath: (path, request) => (PUBLIC_PATHS.has(path) ? document(path, request) : undefined),

@@ -1,1 +1,2 @@
 export const NODE_FLAGS: readonly string[];
+export const HUB_NODE_FLAGS: readonly string[];

@@ -5,3 +5,6 @@
 // more memory. `--optimize-for-size` needs less, and twice the CPU for lists and watches: each collection is then one
 // that reduces memory.
 export const NODE_FLAGS = ['--max-semi-space-size=16', '--heap-growing-percent=15'];
+
+// With `--upstream`: requests of a hub are fewer, and it should fit on a small machine (docs/hub.md).
+export const HUB_NODE_FLAGS = ['--max-semi-space-size=2', '--heap-growing-percent=15'];
