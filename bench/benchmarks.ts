@@ -9,6 +9,7 @@ import { fleet } from './fleet.ts';
 import { greedyIdentity } from './greedy-identity.ts';
 import { heartbeat } from './heartbeat.ts';
 import { helm } from './helm.ts';
+import { hub } from './hub.ts';
 import { massFailure } from './mass-failure.ts';
 import { page } from './page.ts';
 import { relay } from './relay.ts';
@@ -38,6 +39,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   writeUnits,
   store,
   watches,
+  hub,
   walks,
   scheduler,
   workloads,

@@ -1,9 +1,10 @@
 /** `nodekeeper serve` in a process of its own, with a fresh data directory, for a benchmark. */
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { HUB_NODE_FLAGS } from '../shared/config/serve-flags.mjs';
 import { type KubeAccess, readKubeconfig } from '../test/support/kubeconfig.ts';
 import { startScript } from './start-script.ts';
 
@@ -21,15 +22,60 @@ export interface ServeHost {
   stop(): Promise<void>;
 }
 
+export interface HubHost {
+  readonly pid: number;
+  readonly url: string;
+  readonly ca: string;
+  readonly readyMs: number;
+  stop(): Promise<void>;
+}
+
 /** Starts it as `npm start` does, without its demonstration. */
 export async function startServeHost(): Promise<ServeHost> {
+  const { dataDirectory, greeting: _, ...started } = await startProgram([]);
+  try {
+    const kubeconfig = join(dataDirectory, 'kubeconfig');
+    const access = readKubeconfig(kubeconfig);
+    const { fleet } = JSON.parse(readFileSync(join(dataDirectory, 'tokens.json'), 'utf8')) as { fleet: string };
+    return { ...started, access, fleet: { ...access, token: fleet }, kubeconfig };
+  } catch (cause) {
+    await started.stop();
+    throw cause;
+  }
+}
+
+/** A hub of that cluster, with this token. It is ready when the copy is. */
+export async function startHubHost({ url, ca = '' }: KubeAccess, token: string): Promise<HubHost> {
+  const folder = mkdtempSync(join(tmpdir(), 'nk-bench-'));
+  const fileOf = (name: string, text: string): string => {
+    writeFileSync(join(folder, name), text);
+    return join(folder, name);
+  };
+  const upstream = ['--upstream', url, '--upstream-token', fileOf('token', token)];
+  const authority = ['--upstream-ca', fileOf('ca.pem', ca)];
+  const { dataDirectory, greeting, ...started } = await startProgram([...upstream, ...authority], HUB_NODE_FLAGS);
+  const stop = async (): Promise<void> => {
+    await started.stop();
+    rmSync(folder, { recursive: true, force: true });
+  };
+  const [hubUrl = ''] = /https:[^,\s]+/.exec(greeting) ?? [];
+  return { ...started, url: hubUrl, ca: readFileSync(join(dataDirectory, 'ca.pem'), 'utf8'), stop };
+}
+
+interface StartedProgram extends Pick<ServeHost, 'pid' | 'readyMs' | 'stop'> {
+  readonly dataDirectory: string;
+  /** The first that it printed, when it served. */
+  readonly greeting: string;
+}
+
+async function startProgram(options: readonly string[], hubFlags?: readonly string[]): Promise<StartedProgram> {
   const dataDirectory = mkdtempSync(join(tmpdir(), 'nk-bench-'));
   const { variables, flags } = startScript('start');
   const program = fileURLToPath(new URL('../server/bin/start.mjs', import.meta.url));
   const startedMs = performance.now();
   const child = spawn(
     process.execPath,
-    [...flags, program, '--data', dataDirectory, '--port', '0', '--log-level', 'warn'],
+    [...(hubFlags ?? flags), program, '--data', dataDirectory, '--port', '0', '--log-level', 'warn', ...options],
     { env: { ...process.env, ...variables }, stdio: ['ignore', 'pipe', 'inherit'] },
   );
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
@@ -38,23 +84,16 @@ export async function startServeHost(): Promise<ServeHost> {
     await ended;
     rmSync(dataDirectory, { recursive: true, force: true });
   };
-  const isReady = await new Promise<boolean>((resolve) => {
-    const timer = setTimeout(() => resolve(false), START_MS_MAX);
-    // The greeting is the first that it prints, when it serves.
-    child.stdout.once('data', () => resolve(true));
-    child.once('exit', () => resolve(false));
+  const greeting = await new Promise<string | undefined>((resolve) => {
+    const timer = setTimeout(() => resolve(undefined), START_MS_MAX);
+    child.stdout.setEncoding('utf8').once('data', resolve);
+    child.once('exit', () => resolve(undefined));
     void ended.then(() => clearTimeout(timer));
   });
-  const readyMs = performance.now() - startedMs;
   child.stdout.resume();
-  try {
-    if (!isReady) throw new Error('nodekeeper serve did not start');
-    const kubeconfig = join(dataDirectory, 'kubeconfig');
-    const access = readKubeconfig(kubeconfig);
-    const { fleet } = JSON.parse(readFileSync(join(dataDirectory, 'tokens.json'), 'utf8')) as { fleet: string };
-    return { pid: child.pid!, access, fleet: { ...access, token: fleet }, kubeconfig, readyMs, stop };
-  } catch (cause) {
+  if (greeting === undefined) {
     await stop();
-    throw cause;
+    throw new Error('nodekeeper serve did not start');
   }
+  return { pid: child.pid!, dataDirectory, greeting, readyMs: performance.now() - startedMs, stop };
 }

@@ -3,7 +3,7 @@
  * event costs the server, and what a watch costs at rest. The watches share connections, a hundred streams each, as
  * informers of one client do. Everything runs on this machine, so the clients use a part of its cores.
  */
-import { type ClientHttp2Session, connect, constants } from 'node:http2';
+import { type ClientHttp2Session, connect } from 'node:http2';
 import { setTimeout as pause } from 'node:timers/promises';
 import {
   type Benchmark,
@@ -14,14 +14,13 @@ import {
   secondsUntil,
   wholeNumber,
 } from './benchmark.ts';
+import { holdWatch } from './held-watch.ts';
 import { processesBelow } from './process-cpu.ts';
 import { type ServeHost, startServeHost } from './serve-host.ts';
 
 const STREAMS_PER_CONNECTION = 100;
 const ARRIVAL_MS_MAX = 60_000;
 const PATH = '/api/v1/namespaces/default/configmaps';
-/** Its events are found in the bytes of a stream, without parsing them. */
-const MARK = Buffer.from('"number":"');
 
 export const watches: Benchmark = {
   name: 'watches',
@@ -87,25 +86,18 @@ async function measure(
   let shared = connection();
   for (let index = 0; index < watches; index += 1) {
     if (index > 0 && index % STREAMS_PER_CONNECTION === 0) shared = connection();
-    const stream = shared.request({ ':path': `${PATH}?watch=1`, authorization });
-    stream.on('response', (headers) => {
-      if (headers[':status'] === constants.HTTP_STATUS_OK) begun += 1;
-      else refused += 1;
-    });
-    stream.on('error', () => {});
-    let partial: Buffer | undefined;
-    stream.on('data', (chunk: Buffer) => {
-      const nowMs = performance.now();
-      const bytes = partial === undefined ? chunk : Buffer.concat([partial, chunk]);
-      const end = bytes.lastIndexOf('\n') + 1;
-      partial = end === bytes.length ? undefined : bytes.subarray(end);
-      const whole = bytes.subarray(0, end);
-      for (let at = whole.indexOf(MARK); at !== -1; at = whole.indexOf(MARK, at)) {
-        at += MARK.length;
-        const number = Number.parseInt(whole.toString('latin1', at, at + 12), 10);
-        delays.push(nowMs - sentAtMs[number]!);
-      }
-    });
+    const { token } = access;
+    holdWatch(
+      shared,
+      { path: PATH, token },
+      {
+        answered(isAccepted) {
+          if (isAccepted) begun += 1;
+          else refused += 1;
+        },
+        received: (number, atMs) => delays.push(atMs - sentAtMs[number]!),
+      },
+    );
   }
   await secondsUntil(() => begun + refused === watches, ARRIVAL_MS_MAX);
   const rest = usage();
