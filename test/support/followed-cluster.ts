@@ -4,6 +4,7 @@ import { type Upstream, UpstreamUnreachable } from '../../server/hub/upstream.ts
 import type { Clock } from '../../shared/clock.ts';
 import { storedResources } from '../../shared/kinds/resources.ts';
 import type { ItemStore } from '../../shared/store/item-store.ts';
+import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import { type ApiInMemory, apiInMemory } from './api-in-memory.ts';
 
 const HUB_TOKEN = 'hub';
@@ -16,6 +17,8 @@ export interface FollowedCluster {
   skew(milliseconds: number): void;
   /** How many requests the replicas have sent. */
   requests(): number;
+  /** What those requests consumed of the tables of the cluster. */
+  units(): { readonly readUnits: number; readonly writeUnits: number };
   cut(isCut: boolean): void;
   /** The hub may not read these. */
   forbid(resources: readonly string[]): Promise<void>;
@@ -38,8 +41,18 @@ export async function followedCluster(options: { readonly uuid?: () => string } 
   let nowMs = Date.UTC(2026, 0, 1);
   let clusterSkewMs = 0;
   const hubClock: Clock = { nowMs: () => nowMs };
+  let isAsked = false;
+  const units = { readUnits: 0, writeUnits: 0 };
+  const tables = memoryItemStore({
+    onConsumed({ readUnits, writeUnits }) {
+      if (!isAsked) return;
+      units.readUnits += readUnits;
+      units.writeUnits += writeUnits;
+    },
+  });
   const api = apiInMemory({
     ...options,
+    items: tables,
     users: { [HUB_TOKEN]: { name: 'hub', groups: [] } },
     clock: { nowMs: () => nowMs + clusterSkewMs },
   });
@@ -57,10 +70,12 @@ export async function followedCluster(options: { readonly uuid?: () => string } 
     async send({ method, path, headers = {}, body }) {
       if (isCut) throw new UpstreamUnreachable('the link is cut');
       requests += 1;
+      isAsked = true;
       const answer = await api.send(method, path, {
         headers: { ...headers, authorization: `Bearer ${HUB_TOKEN}` },
         ...(body === undefined ? {} : { body }),
       });
+      isAsked = false;
       return { status: answer.code, headers: answer.headers, body: Buffer.from(answer.bytes) };
     },
   };
@@ -71,6 +86,7 @@ export async function followedCluster(options: { readonly uuid?: () => string } 
       clusterSkewMs = milliseconds;
     },
     requests: () => requests,
+    units: () => ({ ...units }),
     cut(next) {
       isCut = next;
     },
