@@ -12,7 +12,7 @@ import { startLink } from '../../demo/machines/link.ts';
 import { startHub } from '../../server/hub/serve-hub.ts';
 import { parseServeOptions } from '../../server/options.ts';
 import { startServe } from '../../server/serve.ts';
-import { findKubectls, makePlace, runKubectl, startKubectl } from '../support/kubectl.ts';
+import { findKubectls, type Kubectl, makePlace, runKubectl, startKubectl } from '../support/kubectl.ts';
 import { nodeKeyPair, nodeToken } from '../support/node-key-pair.ts';
 import { until } from '../support/until.ts';
 
@@ -98,6 +98,13 @@ function directory(): string {
   const made = mkdtempSync(join(tmpdir(), 'nk-'));
   onTestFinished(() => rmSync(made, { recursive: true, force: true }));
   return made;
+}
+
+/** From 1.27, as docs/kubectl.md says. */
+function oldestMiddleAndNewest(): readonly Kubectl[] {
+  const supported = findKubectls().filter(({ minor, name }) => minor >= 27 && name !== 'kubectl');
+  const at = (share: number) => supported[Math.round((supported.length - 1) * share)];
+  return [...new Set([at(0), at(0.5), at(1)])].filter((each) => each !== undefined);
 }
 
 const quiet = { print: () => {} };
@@ -257,19 +264,18 @@ describe('a hub', { timeout: 120_000 }, () => {
     expect(watch.isOpen()).toBe(true);
   });
 
-  it('kubectl at the hub gets, applies, waits and watches', async () => {
+  it.each(oldestMiddleAndNewest())('$name at the hub gets, applies, waits and watches', async (kubectl) => {
     const { hub, clusterData } = await story();
-    const [kubectl] = findKubectls().slice(-1);
     const place = makePlace();
     onTestFinished(() => place.remove());
     const kubeconfig = join(clusterData, 'hub-kubeconfig');
     writeFileSync(kubeconfig, kubeconfigOf(hub));
     const run = async (...args: readonly string[]): Promise<string> => {
-      const { exitCode, stdout, stderr } = await runKubectl(kubectl!, args, { kubeconfig, place });
+      const { exitCode, stdout, stderr } = await runKubectl(kubectl, args, { kubeconfig, place });
       expect({ args, exitCode, stderr }).toEqual({ args, exitCode: 0, stderr: '' });
       return stdout;
     };
-    const watching = startKubectl(kubectl!, ['get', 'configmaps', '-w', '--no-headers'], { kubeconfig });
+    const watching = startKubectl(kubectl, ['get', 'configmaps', '-w', '--no-headers'], { kubeconfig });
     onTestFinished(async () => {
       watching.interrupt();
       await watching.ended;
