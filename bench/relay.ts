@@ -5,6 +5,7 @@
 import { HeartbeatRelay } from '../agent/app/relay.ts';
 import type { KubeApi } from '../agent/ports/kube-api.ts';
 import { jitteredMs } from '../agent/rules/lease.ts';
+import { relayWaitMs } from '../agent/rules/relay-use.ts';
 import type { LeaseBatch } from '../shared/fleet/nodes/lease-batch.ts';
 import { silentLog } from '../test/support/agent-api.ts';
 import { randomFrom } from '../test/support/seeded.ts';
@@ -50,13 +51,16 @@ async function collect(machines: number, intervalSeconds: number, report: Report
     reconnect: () => {},
   };
   const site = new HeartbeatRelay({ api, time, log: silentLog, meter: { count: () => {} } });
-  const beats: { readonly atMs: number; readonly delayMs: number }[] = [];
+  const beats: { readonly atMs: number; readonly delayMs: number; readonly isRelayed: boolean }[] = [];
   const machine = async (path: string): Promise<void> => {
     await time.sleep(intervalSeconds * 1_000 * random());
-    for (;;) {
+    for (let acceptedFromMs = time.monotonicMs(); ; ) {
       const sentAtMs = time.monotonicMs();
-      await site.relay({ method: 'PUT', path, token: '', body: '' });
-      beats.push({ atMs: sentAtMs, delayMs: time.monotonicMs() - sentAtMs - ASSUMED_ANSWER_MS });
+      const isRelayed = relayWaitMs(sentAtMs - acceptedFromMs, intervalSeconds * 1_000) !== undefined;
+      acceptedFromMs = sentAtMs;
+      if (isRelayed) await site.relay({ method: 'PUT', path, token: '', body: '' });
+      else await time.sleep(ASSUMED_ANSWER_MS);
+      beats.push({ atMs: sentAtMs, delayMs: time.monotonicMs() - sentAtMs - ASSUMED_ANSWER_MS, isRelayed });
       await time.sleep(jitteredMs(intervalSeconds * 1_000, random()));
     }
   };
@@ -71,6 +75,7 @@ async function collect(machines: number, intervalSeconds: number, report: Report
     secondsToOneBatch: oneBatch === undefined ? undefined : rounded(oneBatch.atMs / 1_000),
     // A machine counts its interval from the answer.
     meanIntervalSeconds: rounded(((COLLECTING_MS - CONVERGED_AFTER_MS) * machines) / delays.length / 1_000),
+    directShare: rounded(beats.filter(({ isRelayed }) => !isRelayed).length / beats.length),
     heartbeatsPerBatch: rounded(later.reduce((sum, items) => sum + items, 0) / later.length),
     delayMsP50: rounded(percentile(delays, 0.5)),
     delayMsP99: rounded(percentile(delays, 0.99)),

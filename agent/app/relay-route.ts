@@ -19,7 +19,7 @@
 import type { Log } from '../../shared/observability/log.ts';
 import type { KubeAnswer, KubeApi, KubeRequest } from '../ports/kube-api.ts';
 import { answeredWith, isTransient } from '../rules/kube-answer.ts';
-import { isRelayUsable, isTimeForRelay, RELAY_WAIT_MS } from '../rules/relay-use.ts';
+import { isRelayUsable, RELAY_WAIT_MS, relayWaitMs } from '../rules/relay-use.ts';
 import { relayedLease } from '../rules/relayed-lease.ts';
 
 /** After a failure the relay is not used for this long. Milliseconds. */
@@ -77,9 +77,9 @@ export function withRelay({ relay, direct, nodeName, monotonicMs, log }: RelayRo
   }
 
   /** Undefined: the heartbeat is sent directly. */
-  async function sendRelayed(request: KubeRequest): Promise<KubeAnswer | undefined> {
+  async function sendRelayed(request: KubeRequest, waitMs: number): Promise<KubeAnswer | undefined> {
     const fromMs = monotonicMs();
-    const timeoutMs = Math.min(request.timeoutMs ?? RELAY_WAIT_MS, RELAY_WAIT_MS);
+    const timeoutMs = Math.min(request.timeoutMs ?? waitMs, waitMs);
     const { signal, heartbeat } = request;
     const urgent = heartbeat?.becomesUrgent;
     const signals = [signal, urgent].filter((each) => each !== undefined);
@@ -122,13 +122,15 @@ export function withRelay({ relay, direct, nodeName, monotonicMs, log }: RelayRo
       const nowMs = monotonicMs();
       if (!isUsable(intervalMs) || nowMs < closedUntilMs) return sendDirect(request);
       // While the direct way fails, the relay is the better way, also for a late heartbeat.
-      const isInTime = isDirectFailing || isTimeForRelay(nowMs - acceptedFromMs, intervalMs);
-      if (nowMs < checkAtMs && isInTime && !isUrgent) return (await sendRelayed(request)) ?? sendDirect(request);
+      const waitMs = isDirectFailing ? RELAY_WAIT_MS : relayWaitMs(nowMs - acceptedFromMs, intervalMs);
+      if (nowMs < checkAtMs && waitMs !== undefined && !isUrgent) {
+        return (await sendRelayed(request, waitMs)) ?? sendDirect(request);
+      }
       const checked = await sendDirect(request);
       const isReached = checked.kind === 'answered' && !isTransient(checked);
       if (isReached || request.signal?.aborted === true) return checked;
       checkAtMs = monotonicMs() + RETRY_AFTER_MS;
-      return (await sendRelayed(request)) ?? checked;
+      return (await sendRelayed(request, RELAY_WAIT_MS)) ?? checked;
     },
     reconnect() {
       relay.reconnect();

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { parsePolicy } from '../../shared/config/policy.ts';
-import { earliestStoredMs, isRelayUsable, isTimeForRelay, limitedAttempt } from './relay-use.ts';
+import { earliestStoredMs, isRelayUsable, limitedAttempt, relayWaitMs } from './relay-use.ts';
 
 const isPermitted = (beatIntervalSeconds: number, nodeMonitorGracePeriodSeconds: number): boolean =>
   parsePolicy({
@@ -25,9 +25,11 @@ it('a relay is used with the default interval and longer ones, and with none bel
   expect([9_999, 9_000, 5_000, 2_000, 1_000].map(isRelayUsable)).toEqual(new Array(5).fill(false));
 });
 
-it('a heartbeat is sent through the relay until a direct one after the wait would be too late', () => {
-  expect([0, 16_200, 16_201].map((silentMs) => isTimeForRelay(silentMs, 10_000))).toEqual([true, true, false]);
-  expect(isTimeForRelay(Number.POSITIVE_INFINITY, 3_600_000)).toBe(false);
+it('a heartbeat waits for the relay until a direct one would be too late, or is sent directly at once', () => {
+  const waits = [0, 9_000, 9_001, 10_400, 11_400, 11_401].map((silentMs) => relayWaitMs(silentMs, 10_000));
+  expect(waits).toEqual([5_000, 5_000, 4_999, 3_600, 2_600, undefined]);
+  expect([62_400, 65_200].map((silentMs) => relayWaitMs(silentMs, 60_000))).toEqual([5_000, 5_000]);
+  expect(relayWaitMs(Number.POSITIVE_INFINITY, 3_600_000)).toBeUndefined();
 });
 
 it('a direct attempt ends while another one is in time; one that is too late for that keeps its limit', () => {

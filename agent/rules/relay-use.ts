@@ -16,20 +16,28 @@
  * 2. This sum is 1.04 × I + 11.8 s. Policies with intervals from 10 s on have no shorter grace period.
  * 3. With a shorter interval some permitted grace period is shorter than the sum. The relay is then not used at all.
  *
- * The answer may take longer than 2.8 s on its way through the site. So isTimeForRelay also measures: it counts from
- * the begin of the last accepted heartbeat, which is before it was stored. A machine begins to wait for its relay only
- * if a heartbeat that is sent directly after the wait is still in time.
+ * A relay may lie. One that holds back heartbeats, and reports their machine as silent (docs/witnesses.md), must not
+ * have it marked. So relayWaitMs also measures: it counts from the begin of the last accepted heartbeat, which is
+ * before it was stored. The wait ends when a heartbeat that is sent directly is still stored within steadySeconds, 15 s
+ * with an interval of 10 s. If too little time is left for a relay to collect, the heartbeat is sent directly at once:
+ *
+ *   begin ── answer ──┼──── interval ────┼── relay hangs ──┼── direct ──┤ stored
+ *          ≤ 1 s          ≤ 1.04 × I        ≥ 2.6 s             1 s
+ *
+ * Machines that are not in one batch yet wait for up to 2 s of collecting, so some of their heartbeats are direct.
  *
  * limitedAttempt bounds each direct attempt, with a relay or without one: another attempt, on a new connection, is
  * still in time. A longer interval leaves each attempt more time, up to the configured limit.
  */
-import { graceSecondsMin, RELAYED_INTERVAL_SECONDS_MIN } from '../../shared/fleet/policy.ts';
+import { graceSecondsMin, RELAYED_INTERVAL_SECONDS_MIN, steadySeconds } from '../../shared/fleet/policy.ts';
 import type { KubeRequest } from '../ports/kube-api.ts';
 
 /**
  * Time limit of a heartbeat through a relay: 2 s of collecting, the request of the batch, and the site. Milliseconds.
  */
 export const RELAY_WAIT_MS = 5_000;
+/** The shortest wait for a relay: collecting, and a quick answer. Milliseconds. */
+const RELAY_WAIT_MS_MIN = 2_600;
 /** Time limit of a batch at the relay. Milliseconds. */
 export const BATCH_WAIT_MS = 2_800;
 /** Time for a heartbeat that is sent directly until it is stored. Milliseconds. */
@@ -43,9 +51,15 @@ const shortestGraceMs = (intervalMs: number): number => 1_000 * graceSecondsMin(
 /** Whether a machine with this interval uses a relay. */
 export const isRelayUsable = (intervalMs: number): boolean => intervalMs >= 1_000 * RELAYED_INTERVAL_SECONDS_MIN;
 
-/** @param silentMs since the begin of the last heartbeat that was accepted. Milliseconds. */
-export const isTimeForRelay = (silentMs: number, intervalMs: number): boolean =>
-  silentMs + RELAY_WAIT_MS + DIRECT_MS <= shortestGraceMs(intervalMs);
+/**
+ * How long a heartbeat may wait for the relay; undefined: it is sent directly first. Milliseconds.
+ *
+ * @param silentMs since the begin of the last heartbeat that was accepted. Milliseconds.
+ */
+export function relayWaitMs(silentMs: number, intervalMs: number): number | undefined {
+  const spareMs = Math.floor(1_000 * steadySeconds(intervalMs / 1_000) - silentMs) - DIRECT_MS;
+  return spareMs < RELAY_WAIT_MS_MIN ? undefined : Math.min(spareMs, RELAY_WAIT_MS);
+}
 
 /**
  * The earliest time at which an accepted heartbeat was stored. The cluster stored it after it was sent. A relay that is

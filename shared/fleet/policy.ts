@@ -50,6 +50,17 @@ export const graceSecondsMin = (beatIntervalSeconds: number): number =>
       : (1 + INTERVAL_JITTER) * beatIntervalSeconds + TWO_HANGS_SECONDS,
   );
 
+/** Time for a relay to answer, and 1 s for a heartbeat that is sent directly without an answer. Seconds. */
+const RELAYED_SPARE_SECONDS = 4.6;
+
+/**
+ * Longest time from one stored heartbeat to the next, while the cluster answers the machine. No report of witnesses
+ * shortens a wait to less. Machines keep it also with a relay that holds back heartbeats and their answers
+ * (agent/rules/relay-use.ts). Seconds.
+ */
+export const steadySeconds = (beatIntervalSeconds: number): number =>
+  Math.max(1.25 * beatIntervalSeconds, (1 + INTERVAL_JITTER) * beatIntervalSeconds + RELAYED_SPARE_SECONDS);
+
 /**
  * Every tunable of the controllers: one object for deploy, local mode and scenarios.
  * shared/config/policy.ts validates it (ranges and relations) and reads it from YAML.

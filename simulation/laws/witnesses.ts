@@ -11,8 +11,8 @@ import { marksNodes, type TrueNode } from './truth.ts';
 
 /** Of a report. Milliseconds. */
 const VALID_MS = 30_000;
-/** Without a heartbeat for less, in intervals, a machine sends heartbeats. */
-const STEADY_INTERVALS = 1.25;
+/** A machine that sends heartbeats is silent for less: an interval with jitter, a relay's delay, a direct heartbeat. */
+const steadyMs = (intervalMs: number): number => 1.04 * intervalMs + 4_600;
 /** If a larger share of a zone is reported, its network is at fault. */
 const DOUBT_SHARE = 1 / 3;
 
@@ -55,7 +55,7 @@ export function marksHaveWitnesses(
     const slackMs = clockSlackMs(node.lastHeartbeatAtMs) + effectMs(context, node.lastHeartbeatAtMs);
     const silentMs = nowMs() - node.lastHeartbeatAtMs;
     const intervalMs = 1_000 * least((policy) => policyOf(policy, node.profile).beatIntervalSeconds);
-    if (silentMs + clockSlackMs(node.lastHeartbeatAtMs, 'steps') < STEADY_INTERVALS * intervalMs) {
+    if (silentMs + clockSlackMs(node.lastHeartbeatAtMs, 'steps') < steadyMs(intervalMs)) {
       return `${node.name} was marked ${seconds(silentMs)} after its last heartbeat`;
     }
     const zone = [...truth.nodes.values()].filter((each) => each.zone === node.zone);

@@ -17,7 +17,7 @@
  * Source: monitorNodeHealth and tryUpdateNodeHealth in pkg/controller/nodelifecycle/node_lifecycle_controller.go.
  */
 
-import type { Policy } from '../policy.ts';
+import { type Policy, steadySeconds } from '../policy.ts';
 import type { NodeHealth } from './health-row.ts';
 import { overProfiles, policyOf } from './node-profile.ts';
 
@@ -98,7 +98,9 @@ function profileSettledMs({ profileChangedAtMs, renewedAtMs }: SignsOfLife & Pro
  * its last sign of life and that time. It is never later than the deadline without them.
  *
  * A node that sends heartbeats keeps L1, whatever others report: no deadline is before its next heartbeat must have
- * arrived. Silence that may be ours (`freshSinceMs`), a promise and a change of profile are not shortened.
+ * arrived, also through a relay that delays it as long as it can.
+ *
+ * Silence that may be ours (`freshSinceMs`), a promise and a change of profile are not shortened.
  */
 function shortenedDeadlineMs(
   health: SignsOfLife & Profiled & Pick<NodeHealth, 'ready'>,
@@ -111,7 +113,7 @@ function shortenedDeadlineMs(
   const spokeAtMs = lastSpokeAtMs(health);
   const isOrdinary = health.ready !== undefined && deadline === spokeAtMs + nodeMonitorGracePeriodSeconds * 1_000;
   if (!isOrdinary || witnessGraceSeconds === 0) return deadline;
-  const owedAtMs = spokeAtMs + beatIntervalSeconds * 1_000 * BEAT_TOLERANCE;
+  const owedAtMs = spokeAtMs + steadySeconds(beatIntervalSeconds) * 1_000;
   const shortenedMs = Math.max(spokeAtMs, accusedSinceMs) + witnessGraceSeconds * 1_000;
   return Math.min(deadline, Math.max(shortenedMs, owedAtMs));
 }
