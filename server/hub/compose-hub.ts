@@ -69,6 +69,9 @@ export interface Hub {
   readonly passing: Pick<Passing, 'codes' | 'held'>;
 }
 
+/** What shared/access/node-graph.ts reads. */
+const GRAPH = ['pods', 'persistentvolumes'];
+
 export function composeHub(options: HubOptions): Hub {
   const { items, signals, replica, connection, clock, pause, log } = options;
   const objects = clusterObjects({ items, clock, random: systemRandom });
@@ -129,6 +132,9 @@ export function composeHub(options: HubOptions): Hub {
     return { ...answer, head: { ...answer.head, headers: { ...headers, warning } } };
   }
 
+  /** The pods of a node allow it to read what they refer to. */
+  const mayBeAllowed = (head: HttpResponse): boolean => head.status === 403 && !GRAPH.every(replica.holds);
+
   return {
     watches,
     passing: passed,
@@ -150,9 +156,15 @@ export function composeHub(options: HubOptions): Hub {
         return answer;
       }
       if (route.kind === 'copy') {
-        if (isWatch(request)) return withAge(await watches.serve(request, request, gone));
+        if (isWatch(request)) {
+          const answer = await watches.serve(request, request, gone);
+          return mayBeAllowed(answer.head) ? passed.pass(received, gone) : withAge(answer);
+        }
         const head = await api(request);
-        return head.status === 404 && isMadeByRead(request) ? passed.pass(received, gone) : withAge({ head });
+        // It may have been read while its rows were deleted.
+        const isHeld = routeOf(request, replica.holds).kind === 'copy';
+        const isMade = head.status === 404 && isMadeByRead(request);
+        return !isHeld || isMade || mayBeAllowed(head) ? passed.pass(received, gone) : withAge({ head });
       }
       // Whoever may ask is decided as for every other path.
       const head = await api(route.what === 'metrics' ? { ...request, path: METRICS_PATH } : request);

@@ -119,4 +119,20 @@ describe('a replica', () => {
     expect(await namesOf(items, cluster, 'nodes')).toEqual(['present']);
     await replica.stop();
   });
+
+  it('notices another cluster although no request fails', async () => {
+    const former = await followedCluster();
+    await former.api.send('POST', NODES, { body: node('former') });
+    const items = memoryItemStore();
+    const { replica, advance, warnings } = await former.follow(items);
+    await advance(60_000);
+    const cluster = await followedCluster({ uuid: () => crypto.randomUUID() });
+    cluster.skew(120_000);
+    await cluster.api.send('POST', NODES, { body: node('present') });
+    former.replaceBy(cluster);
+    await advance(60_000);
+    expect(warnings).toEqual([expect.stringContaining('another cluster')]);
+    expect(await namesOf(items, cluster, 'nodes')).toEqual(['present']);
+    await replica.stop();
+  });
 });

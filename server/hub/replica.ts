@@ -23,6 +23,8 @@ const ROUND_MS = 2_500;
 const FULL_ROUND_MS = 15_000;
 /** A resource is in every round for this time after a change, or after a write through the hub. Milliseconds. */
 const ACTIVE_MS = 600_000;
+/** Another cluster may answer at the address, and accept the same token. No request fails then. Milliseconds. */
+const SAME_CLUSTER_MS = 60_000;
 /** Answers of one round. A cluster that changes faster is followed by the next rounds. */
 const READS_MAX = 200;
 /** A client waits this long at most for its own write. Milliseconds. */
@@ -82,7 +84,7 @@ export async function openReplica(options: ReplicaOptions): Promise<Replica> {
     },
   });
   await store.load();
-  const round = follow({ store, cluster, log });
+  const round = follow({ store, cluster, clock, log });
   const openedAtMs = clock.nowMs();
   let why: string | undefined = 'it was not read since this process began';
   let failures = 0;
@@ -172,16 +174,20 @@ const FOLLOWED: readonly StoredResource[] = storedResources.filter(({ verbs }) =
 interface Following {
   readonly store: ReplicaStore;
   readonly cluster: ClusterReads;
+  readonly clock: Clock;
   readonly log: Log;
 }
 
 /**
- * One round. `isLinked`: the last one reached the cluster, so it is the same. @throws what a read of the cluster or a
- * write of the copy throws
+ * One round. `isLinked`: the last one reached the cluster, so it is probably the same. @throws what a read of the
+ * cluster or a write of the copy throws
  */
-function follow({ store, cluster, log }: Following) {
+function follow({ store, cluster, clock, log }: Following) {
+  let checkedAtMs = Number.NEGATIVE_INFINITY;
+
   async function checkCluster(): Promise<void> {
     const uid = await cluster.clusterUid();
+    checkedAtMs = clock.nowMs();
     const known = store.clusterUid();
     if (known === uid) return;
     if (known !== undefined) log.warn('this is another cluster: the copy of the former one is deleted', { known, uid });
@@ -195,7 +201,8 @@ function follow({ store, cluster, log }: Following) {
       if (!isChecked) await checkCluster();
       isChecked = true;
     };
-    if (!isLinked || store.clusterUid() === undefined) await check();
+    const isRecent = Math.abs(clock.nowMs() - checkedAtMs) < SAME_CLUSTER_MS;
+    if (!isLinked || !isRecent || store.clusterUid() === undefined) await check();
     let asked = resources;
     const faults: unknown[] = [];
     for (let reads = 0; reads < READS_MAX && asked.length > 0; reads += 1) {

@@ -20,6 +20,8 @@ export interface FollowedCluster {
   /** What those requests consumed of the tables of the cluster. */
   units(): { readonly readUnits: number; readonly writeUnits: number };
   cut(isCut: boolean): void;
+  /** Another cluster answers at its address, and no request fails. */
+  replaceBy(other: FollowedCluster): void;
   /** The hub may not read these. */
   forbid(resources: readonly string[]): Promise<void>;
   follow(items: ItemStore, random?: () => number): Promise<Followed>;
@@ -57,6 +59,7 @@ export async function followedCluster(options: { readonly uuid?: () => string } 
     clock: { nowMs: () => nowMs + clusterSkewMs },
   });
   let isCut = false;
+  let answering = api;
   let requests = 0;
   await allow(api, ['*']);
   await api.send('POST', `${RBAC}/clusterrolebindings`, {
@@ -71,7 +74,7 @@ export async function followedCluster(options: { readonly uuid?: () => string } 
       if (isCut) throw new UpstreamUnreachable('the link is cut');
       requests += 1;
       isAsked = true;
-      const answer = await api.send(method, path, {
+      const answer = await answering.send(method, path, {
         headers: { ...headers, authorization: `Bearer ${HUB_TOKEN}` },
         ...(body === undefined ? {} : { body }),
       });
@@ -89,6 +92,9 @@ export async function followedCluster(options: { readonly uuid?: () => string } 
     units: () => ({ ...units }),
     cut(next) {
       isCut = next;
+    },
+    replaceBy(other) {
+      answering = other.api;
     },
     async forbid(forbidden) {
       const allowed = storedResources

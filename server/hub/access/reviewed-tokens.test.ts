@@ -162,7 +162,7 @@ const GARBAGE: readonly UpstreamAnswer[] = [
   answer(404, '{"message":"Not Found"}'),
 ];
 
-it('forgets nothing because of an answer that is not of the cluster, and refuses nobody', async () => {
+it('forgets nothing because of an answer that is not of the cluster, and refuses no user', async () => {
   const { user, keys, accountKeys, cluster, time } = hub();
   const known = async (name = 'n1') => (await keys.keysOf(name, { consistent: false })).length;
   const keyId = thumbprintOf(ACCOUNT_KEY as NodePublicKey);

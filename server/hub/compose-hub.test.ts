@@ -1,0 +1,65 @@
+/** Which requests the copy must not answer, because it is not complete. */
+import { expect, it } from 'vitest';
+import type { HttpRequest } from '../../shared/kubernetes/request/http.ts';
+import type { ItemStore } from '../../shared/store/item-store.ts';
+import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
+import { changeSignals } from '../watches/change-signals.ts';
+import { ForwardFault } from './cluster-connection.ts';
+import { composeHub } from './compose-hub.ts';
+
+const NOW_MS = Date.UTC(2026, 0, 1);
+const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps';
+
+/** The cluster knows one user, and does not receive what is passed: that is answered 503. */
+function hub(user: object, holds: (resource: string) => boolean, items: ItemStore = memoryItemStore()) {
+  const clock = { nowMs: () => NOW_MS };
+  const review = { status: { authenticated: true, user } };
+  const { serve } = composeHub({
+    ...{ items, clock, clusterId: 'test', pause: async () => {}, families: () => [], checks: [] },
+    signals: changeSignals(),
+    replica: { holds, versionClock: clock, link: () => ({ kind: 'up' }), caughtUp: async () => {} },
+    connection: {
+      send: async () => ({ status: 201, headers: {}, body: Buffer.from(JSON.stringify(review)) }),
+      forward: async () => {
+        throw new ForwardFault('passed', { cause: undefined, wasSent: false });
+      },
+      stop: () => {},
+    },
+    log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
+    meter: { add: () => {} },
+  });
+  return async (path: string, query = ''): Promise<number> => {
+    const request: HttpRequest = {
+      ...{ method: 'GET', path, query: new URLSearchParams(query), sourceIp: '192.0.2.1', body: Buffer.alloc(0) },
+      headers: { authorization: 'Bearer token' },
+    };
+    return (await serve(request, new AbortController().signal)).head.status;
+  };
+}
+
+it('leaves a refusal to the cluster while the pods that may allow the request are not held', async () => {
+  const user = { username: 'system:node:n1', groups: ['system:nodes', 'system:authenticated'] };
+  const path = `${CONFIG_MAPS}/c`;
+  const watch = ['watch=1&fieldSelector=metadata.name%3Dc'] as const;
+  const complete = hub(user, () => true);
+  expect([await complete(path), await complete(CONFIG_MAPS, ...watch)]).toEqual([403, 403]);
+  for (const missing of ['pods', 'persistentvolumes']) {
+    const status = hub(user, (resource) => resource !== missing);
+    expect([await status(path), await status(CONFIG_MAPS, ...watch)]).toEqual([503, 503]);
+  }
+});
+
+it('does not answer a list from rows that are deleted while it is read', async () => {
+  const user = { username: 'ada', groups: ['system:masters'] };
+  const items = memoryItemStore();
+  let isHeld = true;
+  const dropping: ItemStore = {
+    ...items,
+    query(request) {
+      isHeld = false;
+      return items.query(request);
+    },
+  };
+  expect(await hub(user, () => true)(CONFIG_MAPS)).toBe(200);
+  expect(await hub(user, (resource) => resource !== 'configmaps' || isHeld, dropping)(CONFIG_MAPS)).toBe(503);
+});
