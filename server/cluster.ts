@@ -147,6 +147,7 @@ export function composeCluster(options: ClusterOptions): Cluster {
     }),
     ...defined({ cloud: options.cloud }),
     api: {
+      clusterId,
       accountTokens: { issuer: accountTokenIssuer(keepAccountKey(items), log), keys: accountKeys(items) },
       readPublicKey,
       apiAuthorities: options.authorities,

@@ -70,6 +70,7 @@ describe('the options of serve', () => {
     [['--upstream', 'https://a', '--upstream-cert', 'c'], '--upstream-cert and --upstream-key need each other'],
     [['--upstream', 'https://a', '--no-controllers'], '--upstream and --no-controllers exclude each other'],
     [['--upstream', 'https://a', '--client-ca', 'c'], '--upstream and --client-ca exclude each other'],
+    [['--upstream', 'https://a', '--cluster-id', 'c'], '--upstream and --cluster-id exclude each other'],
     [['--listen', 'edge'], '--listen must be an IP address, not edge'],
     [['--listen', '0.0.0.0'], '--listen 0.0.0.0 is possible only with --tokens FILE or --client-ca FILE'],
     [['--listen', '0.0.0.0', '--tokens', 'f', '--demo'], 'only without --demo'],

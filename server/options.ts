@@ -174,8 +174,8 @@ function certificateOf(
   return { certificateFile, keyFile };
 }
 
-/** A hub has no users, no controllers and no tables of its own. A certificate of a client could not be passed on. */
-const NOT_OF_A_HUB = [...(['demo', 'store', 'controllers', 'policy', 'tokens', 'client-ca'] as const)];
+/** A hub has no users, controllers, tables and id of its own. A certificate of a client could not be passed on. */
+const NOT_OF_A_HUB = ['demo', 'store', 'controllers', 'policy', 'tokens', 'client-ca', 'cluster-id'] as const;
 
 function upstreamOf(values: ReturnType<typeof parse>): UpstreamOptions | undefined {
   const certificate = certificateOf(values, ['upstream-cert', 'upstream-key']);

@@ -44,6 +44,7 @@ export function composeApiFunction(environment: Environment) {
   const objects = clusterObjects(serving);
   const api = composeApi({
     ...serving,
+    clusterId,
     hash: (text) => createHash('sha256').update(text).digest('hex').slice(0, 32),
     accountTokens: { issuer: accountTokenIssuer(keepAccountKey(items), log), keys: accountKeys(items) },
     authenticator: bearerSchemes(

@@ -35,6 +35,8 @@ export interface ApiDependencies extends Pick<ReadDependencies, 'storageOf' | 'r
 
 /** What every answer of the API needs. */
 export interface ServeDependencies extends ApiDependencies, ReadDependencies {
+  /** Names the cluster in tokens of machines, for those who keep a copy of it. */
+  readonly clusterId?: string;
   readonly readHolders: ReadHolders;
   /** Serves the agents that send output. Absent: logs are not served here. */
   readonly nodeLogs?: AnswerNodeLogs;

@@ -38,6 +38,8 @@ import type { MetricFamily } from './metrics/open-metrics.ts';
 export const NODEKEEPER_VERSION = '0.1.0';
 
 export interface ApiOptions extends RequestOptions {
+  /** Names the cluster in tokens of machines. Absent: hubs do not learn it. */
+  readonly clusterId?: string;
   /** Digest of a text, safe in a URL. */
   readonly hash: (text: string) => string;
   /** Absent: every watch is a long poll. */
@@ -81,6 +83,7 @@ function serveDependencies(options: ApiOptions): ServeDependencies {
     cidrSets: cidrSetsOf(policy),
     answerWatch: options.answerWatch ?? answerLongPoll,
     ...defined({
+      clusterId: options.clusterId,
       answerPodLog: options.answerPodLog,
       nodeLogs: options.answerPodLog === undefined ? undefined : answerNodeLogs(options.items),
       openConnection: options.openConnection,

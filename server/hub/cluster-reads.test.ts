@@ -42,6 +42,6 @@ describe('an answer of the cluster', () => {
     for (const through of [undefined, null, '', '-5', 'x', '1e3', '99999999999999999999', 7]) {
       expect((await refusal(changes(through))).message).toContain('no version');
     }
-    await expect(changes('7').changes([PODS])).resolves.toMatchObject([{ through: '7' }]);
+    await expect(changes('7').changes([PODS])).resolves.toMatchObject({ outcomes: [{ through: '7' }] });
   });
 });

@@ -43,8 +43,10 @@ export interface ListedPage {
 export interface ClusterReads {
   /** The uid of namespace kube-system: no two clusters have the same. */
   clusterUid(): Promise<string>;
-  /** By resource, in the order of the cursors. */
-  changes(cursors: readonly ChangeCursor[]): Promise<readonly ChangesOfResource[]>;
+  /** By resource, in the order of the cursors. `clusterId`: absent in a cluster that does not say it. */
+  changes(
+    cursors: readonly ChangeCursor[],
+  ): Promise<{ readonly outcomes: readonly ChangesOfResource[]; readonly clusterId?: string }>;
   pages(resource: StoredResource): AsyncGenerator<ListedPage>;
 }
 
@@ -74,11 +76,11 @@ export function clusterReads(upstream: Upstream): ClusterReads {
         },
         { timeoutMs: ANSWER_MS },
       );
-      const outcomes = (parsed(answer, path) as ChangeRead).status?.resources ?? [];
+      const { resources: outcomes = [], clusterId } = (parsed(answer, path) as ChangeRead).status ?? {};
       if (outcomes.length !== resources.length) throw new ClusterRefusal('the cluster answered other resources');
       const odd = outcomes.find((each) => each.outcome === 'changes' && !isVersion(each.through));
       if (odd !== undefined) throw new ClusterRefusal(`the changes of ${odd.resource} have no version`);
-      return outcomes;
+      return { outcomes, ...(typeof clusterId === 'string' && { clusterId }) };
     },
     async *pages(stored) {
       let next = '';

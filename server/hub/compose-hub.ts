@@ -47,10 +47,8 @@ import { routeOf } from './routes.ts';
 export interface HubOptions {
   readonly items: ItemStore;
   readonly signals: ChangeSignals;
-  readonly replica: Pick<Replica, 'versionClock' | 'holds' | 'link' | 'caughtUp'>;
+  readonly replica: Pick<Replica, 'versionClock' | 'holds' | 'link' | 'clusterId' | 'caughtUp'>;
   readonly connection: ClusterConnection;
-  /** Names the cluster in the tokens of its machines. */
-  readonly clusterId: string;
   readonly clock: Clock;
   /** Waits. Milliseconds. */
   readonly pause: (milliseconds: number) => Promise<unknown>;
@@ -90,7 +88,7 @@ export function composeHub(options: HubOptions): Hub {
   const authenticator = hubAuthenticator({
     accountKeys: clusterAccountKeys({ questions: asked, kept: kept<readonly NodePublicKey[]>('accounts'), clock }),
     nodeKeys,
-    clusterId: options.clusterId,
+    clusterId: replica.clusterId,
     find: (ref) => objects.get(ref),
     reviews: reviewedTokens({ questions: asked, kept: kept<UserInfo>('tokens'), downSinceMs }),
     isDown,

@@ -82,6 +82,8 @@ const STATE_KEY: ItemKey = { table: 'control', pk: 'replica', sk: ALONE };
 const STATE = {
   /** The uid of its namespace kube-system. */
   clusterUid: text('u'),
+  /** Names it in tokens of machines. */
+  clusterId: text('i'),
   /** When the last complete read of the cluster began, as of the last change. Epoch milliseconds. */
   readAtMs: number('r'),
   /** By resource that is held: every change up to here was written. */
@@ -95,6 +97,7 @@ export interface ReplicaStore {
   /** Reads the row again after a write that may have failed. First in each round. */
   load(): Promise<void>;
   clusterUid(): string | undefined;
+  clusterId(): string | undefined;
   readAtMs(): number | undefined;
   /** A complete read of the cluster that began then has ended. It is stored with the next change. */
   wasRead(atMs: number): void;
@@ -112,6 +115,8 @@ export interface ReplicaStore {
   drop(resource: string): Promise<void>;
   /** Another cluster: nothing of the former one remains. */
   begin(clusterUid: string): Promise<void>;
+  /** What the cluster says that it is called: kept for the time without it. */
+  keepClusterId(clusterId: string): Promise<void>;
 }
 
 export interface ReplicaStoreOptions {
@@ -351,6 +356,7 @@ export function replicaStore({ items, clock, onChanged }: ReplicaStoreOptions): 
   return {
     load,
     clusterUid: () => state.clusterUid,
+    clusterId: () => state.clusterId,
     readAtMs: () => readAtMs,
     wasRead(atMs) {
       readAtMs = atMs;
@@ -380,6 +386,13 @@ export function replicaStore({ items, clock, onChanged }: ReplicaStoreOptions): 
       await transact([stateWrite(next)]);
       state = next;
       readAtMs = undefined;
+    },
+    async keepClusterId(clusterId) {
+      await load();
+      if (state.clusterId === clusterId) return;
+      const next: State = { ...state, clusterId };
+      await transact([stateWrite(next)]);
+      state = next;
     },
   };
 }

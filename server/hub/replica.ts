@@ -43,6 +43,8 @@ export interface Replica {
   /** Its lists and watches are answered from `items`. What is not held must not be read there. */
   holds(resource: string): boolean;
   link(): Link;
+  /** Names the cluster in tokens of its machines. Undefined: it has not said so yet. */
+  clusterId(): string | undefined;
   /**
    * A write of this resource has passed. Resolves when the copy has every change that was committed before the call, or
    * after CATCH_UP_MS.
@@ -151,6 +153,7 @@ export async function openReplica(options: ReplicaOptions): Promise<Replica> {
     items,
     versionClock: versionClock(store.oldestCursor, clock),
     holds: store.holds,
+    clusterId: store.clusterId,
     link: () => (why === undefined ? { kind: 'up' } : { kind: 'down', sinceMs: store.readAtMs() ?? openedAtMs, why }),
     async caughtUp(resource) {
       const stored = FOLLOWED.find((each) => each.resource === resource);
@@ -209,7 +212,8 @@ function follow({ store, cluster, clock, log }: Following) {
       const part = asked.slice(0, RESOURCES_MAX);
       const rest = asked.slice(RESOURCES_MAX);
       const cursors = part.map(({ group, resource }) => ({ group, resource, after: String(store.cursor(resource)) }));
-      const outcomes = await cluster.changes(cursors);
+      const { outcomes, clusterId } = await cluster.changes(cursors);
+      if (clusterId !== undefined) await store.keepClusterId(clusterId);
       const again: StoredResource[] = [];
       for (const [index, stored] of part.entries()) {
         const outcome = outcomes[index]!;

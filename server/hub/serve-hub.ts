@@ -119,7 +119,6 @@ export async function startHub(
       signals,
       replica: copy,
       connection,
-      clusterId: options.clusterId,
       clock: systemClock,
       pause,
       log,

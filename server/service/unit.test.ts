@@ -99,6 +99,7 @@ describe('the unit of serve', () => {
     expect(command).toContain(' --data /var/lib/nodekeeper-hub ');
     expect(command).toContain(' --upstream "https://cluster.example:6443/a%%20b" ');
     expect(command).toMatch(/--upstream-token "\$\{CREDENTIALS_DIRECTORY\}\/upstream-token"/);
+    expect(command).not.toContain('--cluster-id');
     expect(linesOf(text, 'IPAddressDeny')).toEqual([]);
     const certified = textOf('--upstream', 'https://a', '--upstream-cert', '/e/c', '--upstream-key', '/e/k');
     expect(linesOf(certified, 'LoadCredential')).toEqual(['upstream-cert:/e/c', 'upstream-key:/e/k']);

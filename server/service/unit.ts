@@ -168,8 +168,9 @@ function wordsOf(options: ServeOptions): string[] {
   ];
 }
 
-const fileWords = ({ clusterId, synchronous }: ServeOptions): string[] => [
-  ...['--cluster-id', clusterId, '--synchronous', synchronous],
+const fileWords = ({ clusterId, synchronous, upstream }: ServeOptions): string[] => [
+  ...(upstream === undefined ? ['--cluster-id', clusterId] : []),
+  ...['--synchronous', synchronous],
 ];
 
 const tableWords = ({ region, stack, clusterId }: NonNullable<ServeOptions['tables']>): string[] => [

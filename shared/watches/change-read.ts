@@ -5,6 +5,7 @@
  *   POST /apis/nodekeeper.dev/v1alpha1/changereads
  *     spec.resources     each with a cursor: the version of a list, or `through` of the previous answer
  *     status.resources   the same resources in the same order, each with its outcome
+ *     status.clusterId   the cluster in tokens of machines, for those who verify them beside the copy
  *
  * A change is what a watch from the cursor would have sent, and more: labels and fields before it. Watches of the copy
  * find by them which objects leave their selectors. Cursors and changes are those of the change log
@@ -75,5 +76,9 @@ export interface ChangeRead {
   readonly metadata?: KubeObject['metadata'];
   readonly spec: { readonly resources: readonly ChangeCursor[] };
   /** Only in an answer. */
-  readonly status?: { readonly resources: readonly ChangesOfResource[] };
+  readonly status?: {
+    /** What tokens of machines name as their audience. Absent: this process verifies none. */
+    readonly clusterId?: string;
+    readonly resources: readonly ChangesOfResource[];
+  };
 }

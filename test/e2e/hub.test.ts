@@ -18,6 +18,8 @@ import { until } from '../support/until.ts';
 
 const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 const ADA = 'a'.repeat(43);
+/** Not the default: the hub has it from the cluster. */
+const CLUSTER_ID = 'edge';
 const BOB = 'b'.repeat(43);
 const NAMESPACES = '/api/v1/namespaces';
 const CONFIG_MAPS = `${NAMESPACES}/default/configmaps`;
@@ -115,7 +117,18 @@ async function cluster(data: string, port: number) {
     ...{ sha256: createHash('sha256').update(token).digest('hex'), user: name, groups },
   });
   writeFileSync(users, JSON.stringify([user(ADA, 'ada', 'system:masters'), user(BOB, 'bob')]));
-  const args = ['--data', data, '--port', String(port), '--tokens', users, '--log-level', 'error'];
+  const args = [
+    '--data',
+    data,
+    '--port',
+    String(port),
+    '--tokens',
+    users,
+    '--cluster-id',
+    CLUSTER_ID,
+    '--log-level',
+    'error',
+  ];
   return startServe(parseServeOptions(args), quiet);
 }
 
@@ -386,7 +399,7 @@ describe('a hub', { timeout: 120_000 }, () => {
     await api.send('POST', path, { body: { metadata: { name: 'app' } } });
     const app = (await api.send('POST', `${path}/app/token`, { body: { spec: {} } })).body.status.token as string;
     const machine = (ageMs: number): string =>
-      nodeToken(pair, { nodeName: 'n1', nowMs: Date.now() - ageMs, clusterId: 'nodekeeper' });
+      nodeToken(pair, { nodeName: 'n1', nowMs: Date.now() - ageMs, clusterId: CLUSTER_ID });
     const program = await hubProcess(hubArguments);
     const ownNode = (hub: Api, ageMs: number) => hub.send('GET', '/api/v1/nodes/n1', { token: machine(ageMs) });
     // Before that everything is passed.
@@ -401,7 +414,7 @@ describe('a hub', { timeout: 120_000 }, () => {
     expect((await hub.send('GET', '/api/v1/nodes/n2', { token: machine(0) })).status).toBe(403);
     expect((await hub.send('GET', CONFIG_MAPS, { token: app })).status).toBe(403);
     expect((await hub.send('GET', CONFIG_MAPS, { token: `${app.slice(0, -4)}AAAA` })).status).toBe(401);
-    const stranger = nodeToken(nodeKeyPair(), { nodeName: 'n1', nowMs: Date.now(), clusterId: 'nodekeeper' });
+    const stranger = nodeToken(nodeKeyPair(), { nodeName: 'n1', nowMs: Date.now(), clusterId: CLUSTER_ID });
     expect((await hub.send('GET', '/api/v1/nodes/n1', { token: stranger })).status).toBe(401);
   });
 

@@ -2,7 +2,7 @@
  * Answers ChangeReads (shared/watches/change-read.ts): who may read which resources.
  */
 
-import type { ReadDependencies, UnstoredRequest } from '../../../shared/api/call.ts';
+import type { UnstoredRequest } from '../../../shared/api/call.ts';
 import { withJsonBody } from '../../../shared/api/yaml-body.ts';
 import { resources } from '../../../shared/kinds/registry.ts';
 import { apiVersionOf } from '../../../shared/kubernetes/api-version.ts';
@@ -22,6 +22,7 @@ import {
   RESOURCES_MAX,
   type ResourceName,
 } from '../../../shared/watches/change-read.ts';
+import type { ServeDependencies } from '../dependencies.ts';
 import { type CreatedOnly, readCreatedOnly } from '../verbs/read-created-only.ts';
 import { type Cursor, readChanges } from './read-changes.ts';
 
@@ -32,7 +33,7 @@ export const changeReads: CreatedOnly = {
   verbs: ['create'],
 };
 
-type Reads = Pick<ReadDependencies, 'authorizer' | 'changes' | 'readYaml' | 'storageOf'>;
+type Reads = Pick<ServeDependencies, 'authorizer' | 'changes' | 'readYaml' | 'storageOf' | 'clusterId'>;
 
 /** @throws StatusError 400, 403, 405, 406, 413, 415, 422 */
 export async function answerChangeRead(dependencies: Reads, asked: UnstoredRequest): Promise<HttpResponse> {
@@ -51,8 +52,11 @@ export async function answerChangeRead(dependencies: Reads, asked: UnstoredReque
     spec: { resources: cursors.map(({ after, ...name }) => ({ ...name, after: String(after) })) },
   };
   const answer = json(201, head, warningHeaders(warnings));
+  const { clusterId } = dependencies;
+  const id = clusterId === undefined ? '' : `"clusterId":${JSON.stringify(clusterId)},`;
   // The changes are JSON already.
-  return { ...answer, body: `${String(answer.body).slice(0, -1)},"status":{"resources":[${outcomes.join(',')}]}}` };
+  const answered = `"status":{${id}"resources":[${outcomes.join(',')}]}`;
+  return { ...answer, body: `${String(answer.body).slice(0, -1)},${answered}}` };
 }
 
 /** @throws StatusError 422 */

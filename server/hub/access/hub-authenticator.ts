@@ -20,8 +20,8 @@ import type { ReviewedTokens } from './reviewed-tokens.ts';
 export interface HubAuthenticatorOptions {
   readonly accountKeys: Pick<AccountKeys, 'find'>;
   readonly nodeKeys: NodeKeys;
-  /** Names the cluster in the tokens of its machines. */
-  readonly clusterId: string;
+  /** Names the cluster in the tokens of its machines. Undefined: not known yet. */
+  readonly clusterId: () => string | undefined;
   /** Reads the copy. */
   readonly find: FindObject;
   readonly reviews: ReviewedTokens;
@@ -69,10 +69,22 @@ export function hubAuthenticator(options: HubAuthenticatorOptions): Authenticato
     },
   };
   return bearerSchemes(
-    [
-      orByReview(accountTokens({ keys: accountKeys, find })),
-      orByReview(nodeTokens({ keys: nodeKeys, clusterId, keysLiveMs: KEYS_LIVE_MS })),
-    ],
+    [orByReview(accountTokens({ keys: accountKeys, find })), orByReview(machineTokens(nodeKeys, clusterId))],
     otherwise,
   );
+}
+
+/** Made anew when the cluster says another id. */
+function machineTokens(keys: NodeKeys, clusterId: () => string | undefined): BearerScheme {
+  const of = (id: string): BearerScheme => nodeTokens({ keys, clusterId: id, keysLiveMs: KEYS_LIVE_MS });
+  let made = { id: '', scheme: of('') };
+  return {
+    recognises: made.scheme.recognises,
+    async authenticate(token, nowMs) {
+      const id = clusterId();
+      if (id === undefined) return { kind: 'refused', reason: 'node token: the cluster has not said its id' };
+      if (id !== made.id) made = { id, scheme: of(id) };
+      return made.scheme.authenticate(token, nowMs);
+    },
+  };
 }
