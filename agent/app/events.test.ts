@@ -195,3 +195,101 @@ describe('events of the agent', () => {
     expect(api.requests).toHaveLength(1);
   });
 });
+
+describe('the sender of events', () => {
+  /** Each request waits for its answer. */
+  function held() {
+    const time = new SteppedTime(T0);
+    const waiting: { readonly request: KubeRequest; readonly answer: (answer: KubeAnswer) => void }[] = [];
+    const api: KubeApi = {
+      send: (request) => new Promise((resolve) => waiting.push({ request, answer: resolve })),
+      reconnect() {},
+    };
+    const events = createEventRecorder({ nodeName: 'edge-1', api, time, log: silentLog, meter: silentMeter });
+    const answerAll = async (answer = answered(201)): Promise<number> => {
+      await time.pass(0);
+      const now = waiting.splice(0);
+      for (const each of now) each.answer(answer);
+      await time.pass(0);
+      return now.length;
+    };
+    return { time, waiting, events, answerAll };
+  }
+
+  it('sends an event at once, also when nothing had to be sent for long', async () => {
+    const { time, events, waiting, answerAll } = held();
+    const stop = new AbortController();
+    const running = events.run(stop.signal);
+    await time.pass(45_000);
+    events.aboutPod(pod, warning('no room'));
+    expect(await answerAll()).toBe(1);
+    await time.pass(30_000);
+    events.aboutPod(pod, warning('again'));
+    expect(await answerAll(timedOut)).toBe(1);
+    await time.pass(9_999);
+    expect(waiting).toHaveLength(0);
+    await time.pass(1);
+    expect(await answerAll()).toBe(1);
+    stop.abort();
+    await running;
+  });
+
+  it('sends the same event once, although it is flushed twice at a time', async () => {
+    const { events, answerAll } = held();
+    events.aboutPod(pod, warning('no room'));
+    const flushes = [events.flush(), events.flush()];
+    expect(await answerAll()).toBe(1);
+    expect([await Promise.all(flushes), await answerAll()]).toEqual([[true, true], 0]);
+  });
+
+  it('sends the higher count of an event that is recorded again while it is sent', async () => {
+    const { time, events, waiting, answerAll } = held();
+    events.aboutPod(pod, warning('no room'));
+    const flushed = events.flush();
+    await time.pass(0);
+    events.aboutPod(pod, warning('no room'));
+    await answerAll();
+    expect(waiting[0]?.request).toMatchObject({ method: 'PATCH', body: { count: 2 } });
+    await answerAll(answered(200));
+    expect(await flushed).toBe(true);
+  });
+
+  it('stops between two events', async () => {
+    const { events, answerAll } = held();
+    for (const message of ['one', 'two']) events.aboutPod(pod, warning(message));
+    const stop = new AbortController();
+    const flushed = events.flush(stop.signal);
+    stop.abort();
+    await answerAll();
+    expect([await flushed, await answerAll()]).toEqual([false, 0]);
+  });
+
+  it('stops its last request after two seconds, and has none without events', async () => {
+    const { time, events, waiting } = held();
+    await events.drain();
+    expect(time.waits).toEqual([]);
+    events.aboutPod(pod, warning('no room'));
+    const drained = events.drain();
+    await time.pass(1_999);
+    const [sent] = waiting;
+    expect(sent?.request.signal?.aborted).toBe(false);
+    await time.pass(1);
+    await drained;
+    expect(sent?.request.signal?.aborted).toBe(true);
+  });
+
+  it('counts failures in a row', async () => {
+    let failing = true;
+    const { events, dropped, api } = recorderWith(({ method }) =>
+      failing ? timedOut : answered(method === 'POST' ? 201 : 200),
+    );
+    events.aboutPod(pod, warning('no room'));
+    for (let attempt = 0; attempt < 11; attempt += 1) await events.flush();
+    failing = false;
+    expect(await events.flush()).toBe(true);
+    failing = true;
+    events.aboutPod(pod, warning('no room'));
+    for (let attempt = 0; attempt < 11; attempt += 1) expect(await events.flush()).toBe(false);
+    expect([dropped, api.requests.length]).toEqual([[], 23]);
+  });
+});

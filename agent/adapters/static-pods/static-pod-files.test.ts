@@ -73,7 +73,8 @@ describe('the static pods of a machine', () => {
     write('config.yaml', 'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: c }\n');
     write('large.yaml', `${manifest('large')}#${'x'.repeat(1_024 * 1_024)}`);
     mkdirSync(join(directory, 'folder'));
-    write('good.yaml', manifest('good'));
+    const good = `${manifest('good')}#`;
+    write('good.yaml', good.padEnd(1_024 * 1_024, 'x'));
     expect(names()).toEqual(['good-n1']);
     const [[, why] = []] = faults();
     expect(why).toMatch(/config\.yaml.*EISDIR.*large\.yaml is larger than 1048576 bytes$/s);

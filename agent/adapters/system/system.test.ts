@@ -1,4 +1,5 @@
 import { mkdirSync, readdirSync, statSync } from 'node:fs';
+import { uptime } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { folderForTest } from '../../../test/support/folder-for-test.ts';
@@ -89,4 +90,13 @@ describe('waiting', () => {
     stop.abort();
     await waiting;
   });
+});
+
+it('the clocks of the machine are in milliseconds, and count since its boot', () => {
+  const uptimeMs = systemTime.uptimeMs();
+  expect(Math.abs(uptimeMs - uptime() * 1_000)).toBeLessThan(60_000);
+  // A suspend is counted by one of them.
+  expect(systemTime.monotonicMs()).toBeLessThan(uptimeMs + 60_000);
+  const beforeMs = systemTime.monotonicMs();
+  expect(systemTime.monotonicMs()).toBeGreaterThanOrEqual(beforeMs);
 });

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { listenOnLoopback } from '../../../shared/host/loopback.ts';
+import { startTlsServer } from '../../../test/support/tls-server.ts';
 import { download } from './download.ts';
 import { updateFiles } from './update-files.ts';
 import { updateKeyOf, updateSource } from './update-source.ts';
@@ -45,6 +46,47 @@ describe('a download', () => {
       response.end('x'.repeat(600));
     });
     await expect(fetched('/')).rejects.toThrow('the file is larger than 1000 bytes');
+  });
+
+  it('is as large as its limit', async () => {
+    await listen((_request, response) => response.end('x'.repeat(1_000)));
+    expect(await fetched('/')).toHaveLength(1_000);
+    await expect(fetched('/', 999)).rejects.toThrow('the file is larger than 999 bytes');
+  });
+
+  it('follows a redirect from where it was redirected to, in each of its kinds', async () => {
+    const asked: string[] = [];
+    await listen((request, response) => {
+      asked.push(request.url ?? '');
+      const code = Number(request.url?.split('/')[1]);
+      if (request.url?.endsWith('/file')) response.end('the file');
+      else response.writeHead(code, { location: request.url?.endsWith('/') ? 'file' : './sub/' }).end();
+    });
+    for (const code of [301, 302, 303, 307, 308]) expect(await fetched(`/${code}/start`)).toBe('the file');
+    expect(asked.slice(0, 3)).toEqual(['/301/start', '/301/sub/', '/301/sub/file']);
+    await expect(fetched('/304/start')).rejects.toThrow('answered 304');
+  });
+
+  it('trusts the authority of the cluster for the host of the API only', async () => {
+    const tls = await startTlsServer((_, response) => response.end('the file'));
+    const { certificateAuthority } = tls;
+    const from = async (apiHost: string) => {
+      const limits = { bytesMax: 1_000, signal: new AbortController().signal };
+      let text = '';
+      for await (const piece of download(tls.url, limits, { environment: {}, certificateAuthority, apiHost }))
+        text += Buffer.from(piece).toString();
+      return text;
+    };
+    await listen(() => {});
+    expect(await from('127.0.0.1')).toBe('the file');
+    await expect(from('api.example')).rejects.toThrow(/certificate/i);
+    await tls.close();
+  });
+
+  it('is of http or https', async () => {
+    await listen(() => {});
+    base = 'ftp://127.0.0.1';
+    await expect(fetched('/')).rejects.toThrow('ftp: is not supported');
   });
 
   it('fails when the server refuses or cuts the connection, and when it is stopped', async () => {
