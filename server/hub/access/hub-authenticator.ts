@@ -12,6 +12,7 @@ import { accountTokens } from '../../../functions/api/access/account-tokens.ts';
 import type { AccountKeys, FindObject } from '../../../shared/access/account-tokens.ts';
 import type { Authenticator } from '../../../shared/access/authenticator.ts';
 import { type BearerScheme, bearerSchemes, bearerTokenOf } from '../../../shared/access/bearer.ts';
+import { parseBootstrapToken } from '../../../shared/access/bootstrap-token.ts';
 import { CALLER_IDENTITY_PREFIX } from '../../../shared/access/caller-identity-token.ts';
 import type { NodeKeys } from '../../../shared/access/node-keys.ts';
 import { nodeTokens } from '../../../shared/access/node-tokens.ts';
@@ -63,7 +64,7 @@ export function hubAuthenticator(options: HubAuthenticatorOptions): Authenticato
       const token = bearerTokenOf(headers);
       if (token === undefined) return { kind: 'refused', reason: 'not a bearer token' };
       return reviews.authenticate(token, nowMs, {
-        isBrief: token.startsWith(CALLER_IDENTITY_PREFIX),
+        isBrief: expiresByItself(token),
         liveMs: REVIEW_LIVES_MS,
       });
     },
@@ -73,6 +74,10 @@ export function hubAuthenticator(options: HubAuthenticatorOptions): Authenticato
     otherwise,
   );
 }
+
+/** Only the cluster knows when. */
+export const expiresByItself = (token: string): boolean =>
+  token.startsWith(CALLER_IDENTITY_PREFIX) || parseBootstrapToken(token) !== undefined;
 
 /** Made anew when the cluster says another id. */
 function machineTokens(keys: NodeKeys, clusterId: () => string | undefined): BearerScheme {
