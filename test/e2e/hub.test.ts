@@ -12,6 +12,7 @@ import { startLink } from '../../demo/machines/link.ts';
 import { startHub } from '../../server/hub/serve-hub.ts';
 import { parseServeOptions } from '../../server/options.ts';
 import { startServe } from '../../server/serve.ts';
+import { makeClientCertificate } from '../support/client-certificate.ts';
 import { findKubectls, type Kubectl, makePlace, runKubectl, startKubectl } from '../support/kubectl.ts';
 import { nodeKeyPair, nodeToken } from '../support/node-key-pair.ts';
 import { until } from '../support/until.ts';
@@ -416,6 +417,49 @@ describe('a hub', { timeout: 120_000 }, () => {
     expect((await hub.send('GET', CONFIG_MAPS, { token: `${app.slice(0, -4)}AAAA` })).status).toBe(401);
     const stranger = nodeToken(nodeKeyPair(), { nodeName: 'n1', nowMs: Date.now(), clusterId: CLUSTER_ID });
     expect((await hub.send('GET', '/api/v1/nodes/n1', { token: stranger })).status).toBe(401);
+  });
+
+  it('signs in with a certificate that it never presents for clients, and refuses a machine that was deleted', async () => {
+    const { cluster: api, clusterData, data, upstream, authority } = await clusterOfHub([]);
+    const [privateKeyPem, certificatePem] = ['ca.key', 'ca.pem'].map((name) =>
+      readFileSync(join(clusterData, name), 'utf8'),
+    );
+    const signer = { commonName: '', privateKeyPem: privateKeyPem!, certificatePem: certificatePem! };
+    const user = { commonName: 'site-hub', organizations: [], nowMs: Date.now(), validDays: 1 };
+    const made = await makeClientCertificate(signer, user);
+    const files = ['hub.pem', 'hub.key'].map((name) => join(clusterData, '..', name)) as [string, string];
+    writeFileSync(files[0], made.certificatePem);
+    writeFileSync(files[1], made.privateKeyPem);
+    const role = 'system:nodekeeper:hub';
+    const binding = {
+      metadata: { name: 'site-hub' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
+      subjects: [{ kind: 'User', name: 'site-hub', apiGroup: 'rbac.authorization.k8s.io' }],
+    };
+    expect((await api.send('POST', `${RBAC}/clusterrolebindings`, { body: binding })).status).toBe(201);
+    const pair = nodeKeyPair();
+    const identities = '/apis/nodekeeper.dev/v1alpha1/nodeidentities';
+    const identity = { metadata: { name: 'n1' }, spec: { publicKey: pair.publicKey } };
+    expect((await api.send('POST', identities, { body: identity })).status).toBe(201);
+    await api.send('POST', '/api/v1/nodes', { body: { metadata: { name: 'n1' } } });
+    const credentials = ['--upstream-cert', files[0], '--upstream-key', files[1]];
+    const { api: hub } = await started([...data, ...upstream.slice(0, 2), ...credentials, ...authority, '--port', '0']);
+    expect((await hub.send('GET', CONFIG_MAPS)).status).toBe(200);
+    const review = { spec: {} };
+    const reviews = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
+    const who = await hub.send('POST', reviews, { body: review, token: BOB });
+    expect(who).toMatchObject({ status: 201, body: { status: { userInfo: { username: 'bob' } } } });
+    let ageMs = 0;
+    const ofMachine = (): string => {
+      ageMs += 1_000;
+      return nodeToken(pair, { nodeName: 'n1', nowMs: Date.now() - ageMs, clusterId: CLUSTER_ID });
+    };
+    const ownNode = async () => (await hub.send('GET', '/api/v1/nodes/n1', { token: ofMachine() })).status;
+    expect(await ownNode()).toBe(200);
+    expect((await api.send('DELETE', `${identities}/n1`)).status).toBe(200);
+    expect((await api.send('DELETE', '/api/v1/nodes/n1')).status).toBe(200);
+    // Without its Node the hub asks again at once.
+    await soon('the refusal', async () => (await ownNode()) === 401);
   });
 
   it('refuses in one line what it cannot be a hub of', async () => {
