@@ -15,6 +15,10 @@ describe('the line for sessions', () => {
     expect(needsLine([podIn({ kind: 'waiting', reason: 'ContainerCreating' })])).toBe(false);
     expect(needsLine([podIn(RUNNING)])).toBe(true);
     expect(needsLine([podIn(RUNNING, true)])).toBe(true);
+    const stopped = podIn({ kind: 'waiting', reason: 'CrashLoopBackOff' });
+    const running = podIn(RUNNING);
+    expect(needsLine([stopped, running])).toBe(true);
+    expect(needsLine([{ ...running, containers: [...stopped.containers, ...running.containers] }])).toBe(true);
   });
 
   it('is tried again soon, later and later, and hourly where it is not served', () => {
