@@ -15,9 +15,13 @@ function hub(user: object, holds: (resource: string) => boolean, items: ItemStor
   const clock = { nowMs: () => NOW_MS };
   const review = { status: { authenticated: true, user } };
   const { serve } = composeHub({
-    ...{ items, clock, clusterId: 'test', pause: async () => {}, families: () => [], checks: [] },
+    ...{ items, clock, pause: async () => {}, families: () => [], checks: [] },
     signals: changeSignals(),
-    replica: { holds, versionClock: clock, link: () => ({ kind: 'up' }), caughtUp: async () => {} },
+    replica: {
+      ...{ holds, versionClock: clock, clusterId: () => 'test' },
+      link: () => ({ kind: 'up' }),
+      caughtUp: async () => {},
+    },
     connection: {
       send: async () => ({ status: 201, headers: {}, body: Buffer.from(JSON.stringify(review)) }),
       forward: async () => {
