@@ -35,7 +35,7 @@ const LINES_MAX = 1_000;
 /** Probes at a time. Others wait. */
 const PROBES_MAX = 64;
 /** A machine that did not answer its first probe is probed again after this time. Milliseconds. */
-const FIRST_PROBE_AGAIN_MS = 60_000;
+const FIRST_PROBE_AGAIN_MS = 10_000;
 
 export interface SiteHubDependencies {
   readonly probe: ProbeWitness;
@@ -154,7 +154,7 @@ export class SiteHub {
   #countAnew(): void {
     this.#askWitnesses([], [], this.#dependencies.time.monotonicMs());
     this.#machines.clear();
-    this.#countConnected();
+    this.#countWatched();
     this.#review();
   }
 
@@ -188,11 +188,11 @@ export class SiteHub {
     const machine = known ?? this.#newMachine(node, nowMs);
     if (machine === undefined) return undefined;
     open.machine = machine;
-    if (machine.line !== line) {
+    const isNew = machine.line !== line;
+    if (isNew) {
       const replaced = machine.line;
       machine.line = line;
       machine.isConnected = true;
-      this.#countConnected();
       if (replaced !== undefined) void replaced.close();
     }
     if (machine.address !== line.address || machine.port !== port) {
@@ -201,6 +201,7 @@ export class SiteHub {
       machine.isProbeable = false;
       machine.probeAtMs = nowMs;
     }
+    if (isNew) this.#countWatched();
     return machine;
   }
 
@@ -223,12 +224,12 @@ export class SiteHub {
     machine.line = undefined;
     machine.isConnected = false;
     machine.brokenAtMs = this.#dependencies.time.monotonicMs();
-    this.#countConnected();
+    this.#countWatched();
   }
 
-  #countConnected(): void {
-    const connected = [...this.#machines.values()].filter(({ isConnected }) => isConnected).length;
-    this.#dependencies.meter.gauge('nodekeeper_agent_site_machines', connected);
+  #countWatched(): void {
+    const watched = [...this.#machines.values()].filter((each) => each.isConnected && each.isProbeable).length;
+    this.#dependencies.meter.gauge('nodekeeper_agent_site_machines', watched);
   }
 
   #look(machine: Machine, nowMs: number): void {
@@ -267,6 +268,7 @@ export class SiteHub {
     const nowMs = time.monotonicMs();
     if (outcome === 'answered') {
       machine.isProbeable = true;
+      this.#countWatched();
       machine.probeAtMs = nowMs;
       noteAnswer(machine, nowMs);
     } else if (machine.answeredAtMs <= startedAtMs) {

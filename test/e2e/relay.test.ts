@@ -115,7 +115,7 @@ healthzPort: ${healthzPort}
     await until(async () => (await relayedHeartbeats()) >= 4, soon);
     for (const name of MACHINES) expect(await readyOf(name)).toBe('True');
     expect(await metrics()).toContain('nodekeeper_agent_site_machines 2');
-    expect(await metrics()).toContain('nodekeeper_agent_site_probes_total{outcome="answered"} 2');
+    expect(await metrics()).toMatch(/nodekeeper_agent_site_probes_total\{outcome="answered"\} [2-9]/);
     expect(await metrics()).not.toContain('nodekeeper_agent_relay_batches_total{outcome="failed"}');
     // Creations are answered 201: these are the batches.
     expect(await metrics()).toMatch(/nodekeeper_agent_requests_total\{code="200",method="POST"\} \d/);

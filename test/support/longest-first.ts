@@ -23,6 +23,7 @@ export const LONGEST: readonly string[] = [
   'test/e2e/kubectl-exec.test.ts',
   'server/store/power-cuts.test.ts',
   'test/e2e/relay.test.ts',
+  'test/e2e/witnesses.test.ts',
   'test/e2e/kubectl-logs.test.ts',
   'test/simulation/failed-seeds.test.ts',
   'test/e2e/clients.test.ts',

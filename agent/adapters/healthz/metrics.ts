@@ -51,7 +51,7 @@ export const AGENT_METRICS: readonly MetricDefinition[] = [
   ),
   counter('nodekeeper_agent_relay_batches_total', 'Batches of heartbeats that were relayed, by outcome.'),
   counter('nodekeeper_agent_relayed_heartbeats_total', 'Heartbeats that were relayed, by code of the answer.'),
-  gauge('nodekeeper_agent_site_machines', 'Machines with a connection for the site to this relay.'),
+  gauge('nodekeeper_agent_site_machines', 'Machines of the site that this relay watches.'),
   gauge('nodekeeper_agent_site_silent', 'Machines that this relay reports as silent on the network of the site.'),
   gauge('nodekeeper_agent_site_joined', 'Whether this machine has a connection for the site to its relay: 1, or 0.'),
   counter('nodekeeper_agent_site_probes_total', 'Probes of other machines of the site, by outcome.'),
