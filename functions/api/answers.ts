@@ -9,7 +9,8 @@ import type { ResourceTarget } from '../../shared/kubernetes/request/request.ts'
 import { answerAccessReview } from './access/access-review.ts';
 import { reviews } from './access/self-reviews.ts';
 import { answerNodeUpdate } from './agents/node-updates.ts';
-import { answerChangeRead, changeReads } from './changes/change-reads.ts';
+import { answerChangeRead } from './changes/change-reads.ts';
+import { changeReads } from './changes/kind.ts';
 import { answerNodeSessions } from './connections/node-sessions.ts';
 import { answerConnection, isConnection } from './connections/pod-connection.ts';
 import type { ServeDependencies } from './dependencies.ts';

@@ -23,15 +23,9 @@ import {
   type ResourceName,
 } from '../../../shared/watches/change-read.ts';
 import type { ServeDependencies } from '../dependencies.ts';
-import { type CreatedOnly, readCreatedOnly } from '../verbs/read-created-only.ts';
+import { readCreatedOnly } from '../verbs/read-created-only.ts';
+import { changeReads } from './kind.ts';
 import { type Cursor, readChanges } from './read-changes.ts';
-
-export const changeReads: CreatedOnly = {
-  ...CHANGE_READS,
-  singular: CHANGE_READS.kind.toLowerCase(),
-  namespaced: false,
-  verbs: ['create'],
-};
 
 type Reads = Pick<ServeDependencies, 'authorizer' | 'changes' | 'readYaml' | 'storageOf' | 'clusterId'>;
 

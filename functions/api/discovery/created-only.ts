@@ -1,5 +1,5 @@
 import { reviews } from '../access/self-reviews.ts';
-import { changeReads } from '../changes/change-reads.ts';
+import { changeReads } from '../changes/kind.ts';
 import type { CreatedOnly } from '../verbs/read-created-only.ts';
 
 /** All of them, for discovery and OpenAPI. */
