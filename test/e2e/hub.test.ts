@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { CoreV1Api, KubeConfig, makeInformer } from '@kubernetes/client-node';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startLink } from '../../demo/machines/link.ts';
 import { startHub } from '../../server/hub/serve-hub.ts';
@@ -15,6 +16,7 @@ import { startServe } from '../../server/serve.ts';
 import { makeClientCertificate } from '../support/client-certificate.ts';
 import { findKubectls, type Kubectl, makePlace, runKubectl, startKubectl } from '../support/kubectl.ts';
 import { nodeKeyPair, nodeToken } from '../support/node-key-pair.ts';
+import { startForTest } from '../support/started-process.ts';
 import { until } from '../support/until.ts';
 
 const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
@@ -25,6 +27,28 @@ const BOB = 'b'.repeat(43);
 const NAMESPACES = '/api/v1/namespaces';
 const CONFIG_MAPS = `${NAMESPACES}/default/configmaps`;
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
+const HUB_WITH_SECRETS = ['system:nodekeeper:hub', 'system:nodekeeper:hub-secrets'];
+const PYTHON_FOLLOWER = join(ROOT, 'test/fixtures/python/follow.py');
+
+/** What kube-state-metrics follows by default, of what is served. Older releases: Endpoints, newer ones: the slices. */
+const OF_KUBE_STATE_METRICS: readonly string[] = Object.entries({
+  '/api/v1':
+    'configmaps endpoints limitranges namespaces nodes persistentvolumeclaims persistentvolumes pods ' +
+    'replicationcontrollers resourcequotas secrets services',
+  '/apis/admissionregistration.k8s.io/v1':
+    'mutatingwebhookconfigurations validatingadmissionpolicies validatingadmissionpolicybindings ' +
+    'validatingwebhookconfigurations',
+  '/apis/apiextensions.k8s.io/v1': 'customresourcedefinitions',
+  '/apis/apps/v1': 'daemonsets deployments replicasets statefulsets',
+  '/apis/autoscaling/v2': 'horizontalpodautoscalers',
+  '/apis/batch/v1': 'cronjobs jobs',
+  '/apis/certificates.k8s.io/v1': 'certificatesigningrequests',
+  '/apis/coordination.k8s.io/v1': 'leases',
+  '/apis/discovery.k8s.io/v1': 'endpointslices',
+  '/apis/networking.k8s.io/v1': 'ingresses networkpolicies',
+  '/apis/policy/v1': 'poddisruptionbudgets',
+  '/apis/storage.k8s.io/v1': 'storageclasses volumeattachments',
+}).flatMap(([group, resources]) => resources.split(' ').map((resource) => `${group}/${resource}`));
 
 interface Sent {
   readonly token?: string | undefined;
@@ -101,6 +125,53 @@ function directory(): string {
   const made = mkdtempSync(join(tmpdir(), 'nk-'));
   onTestFinished(() => rmSync(made, { recursive: true, force: true }));
   return made;
+}
+
+/** Lists and watches as kube-state-metrics does: all of a resource, from the version of the list. */
+async function reflect(hub: Api, path: string) {
+  const list = await hub.send('GET', `${path}?limit=500&resourceVersion=0`);
+  expect({ path, status: list.status }).toEqual({ path, status: 200 });
+  const from = list.body.metadata.resourceVersion as string;
+  const query = `allowWatchBookmarks=true&resourceVersion=${from}&timeoutSeconds=480&watch=true`;
+  return { path, ...(await hub.watch(`${path}?${query}`)) };
+}
+
+/** The events of complete lines of a watch. */
+const eventsOf = (lines: string): string[] =>
+  lines
+    .slice(0, lines.lastIndexOf('\n') + 1)
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map((line) => JSON.parse(line))
+    .map(({ type, object }) => `${type} ${object.metadata.name}`);
+
+/** What an informer of the JavaScript client on ConfigMaps says. */
+async function informed(hub: Api): Promise<() => readonly string[]> {
+  const config = new KubeConfig();
+  config.loadFromString(kubeconfigOf(hub));
+  const core = config.makeApiClient(CoreV1Api);
+  const informer = makeInformer(config, CONFIG_MAPS, () => core.listNamespacedConfigMap({ namespace: 'default' }));
+  const events: string[] = [];
+  informer.on('add', ({ metadata }) => events.push(`ADDED ${metadata?.name}`));
+  informer.on('delete', ({ metadata }) => events.push(`DELETED ${metadata?.name}`));
+  informer.on('error', (cause) => events.push(String(cause)));
+  await informer.start();
+  onTestFinished(() => informer.stop());
+  return () => events;
+}
+
+/** What a watch of the Python client on ConfigMaps says. */
+function follow(hub: Api, folder: string): () => readonly string[] {
+  const kubeconfig = join(folder, 'python-kubeconfig');
+  writeFileSync(kubeconfig, kubeconfigOf(hub));
+  const child = startForTest('/usr/bin/python3', [PYTHON_FOLLOWER], { KUBECONFIG: kubeconfig });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding('utf8').on('data', (chunk: string) => {
+      output += chunk;
+    });
+  }
+  return () => output.split('\n');
 }
 
 /** From 1.27, as docs/kubectl.md says. */
@@ -310,6 +381,45 @@ describe('a hub', { timeout: 120_000 }, () => {
     await soon('both events', () => (watching.stdout().match(/^first /gm) ?? []).length >= 2);
   });
 
+  it('informs three kinds of clients of what was created, and of what was deleted while the link was cut', async () => {
+    const { cluster: api, hub, link, clusterData } = await story(HUB_WITH_SECRETS);
+    await api.send('POST', CONFIG_MAPS, configMap('removed'));
+    await soon('the first object', async () => (await hub.send('GET', `${CONFIG_MAPS}/removed`)).status === 200);
+    const watches = await Promise.all(OF_KUBE_STATE_METRICS.map((path) => reflect(hub, path)));
+    const events = {
+      javascript: await informed(hub),
+      python: follow(hub, clusterData),
+      kubeStateMetrics: () => eventsOf(watches[OF_KUBE_STATE_METRICS.indexOf('/api/v1/configmaps')]!.text()),
+    };
+    const seenByAll = (event: string, withinMs: number) =>
+      soon(
+        `${event} at each client`,
+        () => Object.values(events).every((ofClient) => ofClient().includes(event)),
+        withinMs,
+      ).catch((cause: unknown) => {
+        const seen = Object.entries(events).map(([client, ofClient]) => `${client}: ${ofClient().join(', ')}`);
+        throw new Error(seen.join('\n'), { cause });
+      });
+    await soon('the first event in Python', () => events.python().includes('ADDED removed'));
+    await api.send('POST', CONFIG_MAPS, configMap('made'));
+    await seenByAll('ADDED made', 20_000);
+    link.cut();
+    expect(await api.send('DELETE', `${CONFIG_MAPS}/removed`)).toMatchObject({ status: 200 });
+    expect(await hub.send('GET', `${CONFIG_MAPS}/removed`)).toMatchObject({ status: 200 });
+    link.restore();
+    await seenByAll('DELETED removed', 60_000);
+    // Leases are not in the copy: their watch is passed, and ends with its connection.
+    const ended = () => watches.filter(({ isOpen }) => !isOpen()).map(({ path }) => path);
+    await soon('the end of the watch that was passed', () => ended().length > 0);
+    expect(ended()).toEqual(['/apis/coordination.k8s.io/v1/leases']);
+    for (const ofClient of Object.values(events)) {
+      expect(ofClient().filter((event) => /^(ADDED made|DELETED .*)$/.test(event))).toEqual([
+        'ADDED made',
+        'DELETED removed',
+      ]);
+    }
+  });
+
   it('refuses who lost access, and ends the watches of that user within seconds', async () => {
     const { cluster: api, hub } = await story();
     const binding = {
@@ -352,7 +462,7 @@ describe('a hub', { timeout: 120_000 }, () => {
   });
 
   it('holds Secrets only with the role for them', async () => {
-    const { hub, cluster: api, link } = await story(['system:nodekeeper:hub', 'system:nodekeeper:hub-secrets']);
+    const { hub, cluster: api, link } = await story(HUB_WITH_SECRETS);
     await api.send('POST', `${NAMESPACES}/default/secrets`, { body: { metadata: { name: 's' } } });
     const secret = `${NAMESPACES}/default/secrets/s`;
     await soon('the secret', async () => (await hub.send('GET', secret)).status === 200);
