@@ -80,3 +80,19 @@ it('sends a heartbeat at once for each change, and at most one in 2 s', async ()
   stop.abort();
   await running;
 });
+
+it('sends heartbeats for a report that none repeated for 20 s, while it holds', async () => {
+  const beats: number[] = [];
+  const stop = new AbortController();
+  const running = report.run(() => {
+    beats.push(time.monotonicMs());
+    beat();
+  }, stop.signal);
+  report.update(['a']);
+  await time.pass(15_000);
+  beat();
+  await time.pass(200_000);
+  expect(beats).toEqual([0, 36_000, 56_000]);
+  stop.abort();
+  await running;
+});

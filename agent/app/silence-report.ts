@@ -1,13 +1,16 @@
 /**
  * The machines that this one found silent on the network of its site, as it reports them with its heartbeats
- * (docs/witnesses.md). A change is sent at once; then each heartbeat repeats the report while it holds, for a minute.
+ * (docs/witnesses.md). A change is sent at once; then each heartbeat repeats the report while it holds, for a minute. A
+ * machine with a long interval sends heartbeats for it: the cluster forgets a report that is not repeated.
  */
-import { silentMachinesText, type WitnessRole } from '../../shared/fleet/witnesses/silent-machines.ts';
+import { REPORT_VALID_MS, silentMachinesText, type WitnessRole } from '../../shared/fleet/witnesses/silent-machines.ts';
 import type { AgentTime } from '../ports/time.ts';
 import { SILENCE_REPORTED_MS } from '../rules/site-watch.ts';
 
 /** Shortest time between two heartbeats that are sent because of a report. Milliseconds. */
 const EXTRA_BEAT_EVERY_MS = 2_000;
+/** A report is repeated after this time, whatever the interval is. Milliseconds. */
+const REPEAT_AFTER_MS = (REPORT_VALID_MS * 2) / 3;
 
 export interface SilenceReportDependencies {
   readonly role: WitnessRole;
@@ -20,6 +23,7 @@ export class SilenceReport {
   #sinceMs: ReadonlyMap<string, number> = new Map();
   /** What the cluster knows; undefined: nothing. */
   #accepted: string | undefined;
+  #acceptedAtMs = Number.NEGATIVE_INFINITY;
   /** Others may report this machine: its next heartbeat answers them. */
   #isAnswerDue = false;
   #changed = new AbortController();
@@ -54,10 +58,16 @@ export class SilenceReport {
     return isWithdrawn ? silentMachinesText(role, []) : undefined;
   }
 
-  /** Whether the next heartbeat is sent at once: the cluster does not know what it reports. */
+  /** Whether the next heartbeat is sent at once: the cluster does not know what it reports, or forgets it soon. */
   isNews(): boolean {
     const text = this.text();
-    return this.#isAnswerDue || (text !== undefined && text !== this.#accepted);
+    return this.#isAnswerDue || (text !== undefined && text !== this.#accepted) || this.#isRepeatDue();
+  }
+
+  #isRepeatDue(): boolean {
+    const text = this.text();
+    const sinceMs = this.#dependencies.time.monotonicMs() - this.#acceptedAtMs;
+    return text !== undefined && text === this.#accepted && sinceMs >= REPEAT_AFTER_MS;
   }
 
   /** Aborted by the next change. */
@@ -68,17 +78,22 @@ export class SilenceReport {
   /** A heartbeat with this annotation was accepted. */
   accepted(text: string | undefined): void {
     this.#isAnswerDue = false;
+    this.#acceptedAtMs = this.#dependencies.time.monotonicMs();
     const isWithdrawal = text === silentMachinesText(this.#dependencies.role, []);
     this.#accepted = isWithdrawal ? undefined : text;
   }
 
-  /** Sends a heartbeat after each change, until stopped. */
+  /** Sends a heartbeat after each change, and to repeat a report, until stopped. */
   async run(beatNow: () => void, stop: AbortSignal): Promise<void> {
     while (!stop.aborted) {
-      await untilAborted(AbortSignal.any([stop, this.#changed.signal]));
+      const over = AbortSignal.any([stop, this.#changed.signal]);
+      if (this.text() === undefined) await untilAborted(over);
+      else await this.#dependencies.time.sleep(EXTRA_BEAT_EVERY_MS, over);
       if (stop.aborted) return;
-      this.#changed = new AbortController();
-      if (this.isNews()) beatNow();
+      const isChanged = this.#changed.signal.aborted;
+      if (isChanged) this.#changed = new AbortController();
+      if (isChanged ? !this.isNews() : !this.#isRepeatDue()) continue;
+      beatNow();
       await this.#dependencies.time.sleep(EXTRA_BEAT_EVERY_MS, stop);
     }
   }
