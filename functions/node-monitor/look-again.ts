@@ -22,7 +22,7 @@ import type { MonitorDependencies } from './dependencies.ts';
 /** Looks of one tick, each at the nodes that are due then. */
 const LOOKS_MAX = 8;
 /** A node that is due within this time of another one is looked at with it. Milliseconds. */
-const TOGETHER_MS = 200;
+const TOGETHER_MS = 50;
 
 interface LookedAt {
   readonly nodes: MonitorWorld['nodes'];
