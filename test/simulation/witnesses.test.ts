@@ -37,9 +37,10 @@ const misread = (change: (rows: readonly Item[]) => readonly Item[]): NonNullabl
 it('a planted bug is found: one reporter suffices', { timeout: TIMEOUT_MS }, async () => {
   const plant = misread((rows) => rows.flatMap((row) => [row, ...['m-3', 'm-4', 'm-5'].map((sk) => ({ ...row, sk }))]));
   const found: string[] = [];
-  for (let seed = 1; seed <= SEEDS_MAX && found.length === 0; seed += 1) {
+  for (let seed = 1; seed <= SEEDS_MAX && !found.includes('witnesses'); seed += 1) {
     const { failure } = await runSim({ ...SITES, seed, plant });
     if (failure !== undefined) found.push(failure.law);
   }
-  expect(found).toEqual(['witnesses']);
+  // The bug marks live machines, so another law may fail first.
+  expect(found).toContain('witnesses');
 });
