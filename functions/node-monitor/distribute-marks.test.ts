@@ -11,7 +11,7 @@ import { distributeMarks } from './distribute-marks.ts';
 const NOW_MS = Date.UTC(2026, 0, 1);
 
 /** Silent nodes that were last seen 45 s ago. */
-const silent = (count: number) =>
+const silent = (count: number, isAccused: (index: number) => boolean) =>
   Array.from({ length: count }, (_, index) => {
     const nodeName = `n${index}`;
     const decision = {
@@ -21,6 +21,7 @@ const silent = (count: number) =>
       zone: 'a',
       from: 'True',
       freshSinceMs: 0,
+      ...(isAccused(index) ? { accusation: { shortens: true } } : {}),
     };
     return { decision: decision as unknown as MarkDecision, seen: aNode({ nodeName, renewedAtMs: NOW_MS - 45_000 }) };
   });
@@ -32,11 +33,13 @@ async function distributed(
     refuses = () => false,
     max = 2,
     hasQueue = true,
+    isAccused = () => false,
   }: {
     readonly sentBefore?: SentParts;
     readonly refuses?: (index: number) => boolean;
     readonly max?: number;
     readonly hasQueue?: boolean;
+    readonly isAccused?: (index: number) => boolean;
   } = {},
 ) {
   const parts: NodesPart[] = [];
@@ -58,7 +61,7 @@ async function distributed(
     meter: { add: (name: string, value: number) => metrics.push([name, value]) },
   } as unknown as MonitorDependencies;
   const at = { nowMs: NOW_MS, budget: UNBOUNDED, tick: { slot: 7, fence: 8 }, zones: new Map(), sentBefore };
-  const { here, ...rest } = await distributeMarks(dependencies, silent(count), at);
+  const { here, ...rest } = await distributeMarks(dependencies, silent(count, isAccused), at);
   return { here: here.map(({ decision }) => decision.nodeName), ...rest, parts, metrics, levels };
 }
 const namesIn = (parts: readonly NodesPart[]) => parts.flatMap(({ ready }) => ready).toSorted();
@@ -106,5 +109,13 @@ describe('silent nodes of a tick', () => {
     ]);
     const again = await distributed(3, { sentBefore: sentAt(20) });
     expect([again.sent, again.awaited]).toEqual([3, 0]);
+  });
+
+  it('of machines that others report are marked by it, and are not awaited', async () => {
+    const isAccused = (index: number) => index === 0;
+    const few = await distributed(2, { isAccused });
+    expect([few.here, few.awaited]).toEqual([['n0', 'n1'], 0]);
+    const many = await distributed(4, { isAccused });
+    expect([many.here, many.sent, many.awaited]).toEqual([['n0'], 3, 0]);
   });
 });

@@ -1,6 +1,30 @@
 import { expect, it, vi } from 'vitest';
 import { addDue } from '../../shared/ticks/workload-due-store.ts';
 import { type WorkloadCluster, workloadCluster } from '../../test/support/workload-cluster.ts';
+import { SWEPT_WORKLOADS } from './metrics.ts';
+
+const sweptOf = (cluster: WorkloadCluster) =>
+  cluster.metrics.flatMap(({ name, value }) => (name === SWEPT_WORKLOADS ? [value] : []));
+
+it('a sweep counts the workloads that it settles, and no namespaces and quotas', async () => {
+  const cluster = workloadCluster();
+  await cluster.create('resourcequotas', { kind: 'ResourceQuota', metadata: { name: 'q' } });
+  await cluster.settle();
+  const sweep = async () => {
+    cluster.advance(900_000);
+    await cluster.tick();
+    cluster.advance(5_000);
+    await cluster.tick();
+  };
+  await cluster.tick();
+  await sweep();
+  expect(sweptOf(cluster)).toEqual([]);
+  await cluster.createSet(1, { name: 'web' });
+  // Its record is lost.
+  await cluster.records();
+  await sweep();
+  expect(sweptOf(cluster)).toEqual([1]);
+});
 
 it('a sweep runs once per interval, also if its due time is behind many others', async () => {
   const cluster = workloadCluster();
@@ -53,6 +77,7 @@ it('a sweep without time for all workloads continues where it ended', async () =
     cluster.advance(60_000);
   }
   expect(counts.slice(0, 3)).toEqual([8, 16, 24]);
+  expect(sweptOf(cluster).slice(0, 3)).toEqual([8, 8, 8]);
   expect(await synced()).toEqual(names);
   const { items } = await cluster.tables.query({ table: 'control', pk: 'workloads-due', consistent: true });
   expect(items.filter(({ sk }) => String(sk).endsWith('#sweep'))).toHaveLength(1);
