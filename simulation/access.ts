@@ -13,6 +13,8 @@ import type { UserInfo } from '../shared/access/user-info.ts';
 
 export const OPERATOR = 'operator';
 export const PROBE = 'probe';
+/** Of every hub: its rights are those of its bindings. */
+export const HUB = 'hub';
 const BEARER = 'Bearer ';
 const CLUSTER_ID = 'sim';
 const BOUND = 'bound.';
@@ -28,6 +30,7 @@ const NODE_GROUPS = ['system:nodes', 'system:authenticated'];
 function userOf(who: string): UserInfo {
   if (who === OPERATOR) return { username: who, groups: ['system:masters', 'system:authenticated'] };
   if (who === PROBE) return { username: PROBE_USER, groups: [PROBE_GROUP, 'system:authenticated'] };
+  if (who === HUB) return { username: HUB, groups: ['system:authenticated'] };
   return { username: `${NODE_USER_PREFIX}${who}`, groups: NODE_GROUPS };
 }
 

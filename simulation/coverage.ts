@@ -132,6 +132,13 @@ export const MARKS = [
   'S2:start',
   'S2:start-beside-silent',
   'S2:several',
+  'S3:content',
+  'S3:equal',
+  'S3:event',
+  'S3:expired',
+  'S3:watch',
+  'S3:withdrawn',
+  'S3:written',
 ] as const;
 export type Mark = (typeof MARKS)[number];
 

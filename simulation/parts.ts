@@ -16,6 +16,7 @@ export const PARTS = {
     'machines that send heartbeats to the URL of function heartbeat, with or without the API as the other way',
   relays: 'sites with a relay, through which most of their machines send heartbeats',
   witnesses: 'sites with machines that report each other as silent, and troubles of their networks and relays',
+  hub: 'one or two hubs that copy the cluster, with clients that read and write there',
   markParts: 'ticks that mark at most one node themselves: node-marker marks the others, in parts',
 } as const;
 export type PartName = keyof typeof PARTS;
@@ -36,6 +37,7 @@ const SHARES: Readonly<Record<PartName, number>> = {
   taints: 0.5,
   workloads: 0.25,
   offlineStop: 0.2,
+  hub: 0,
 };
 
 /** Each by a number of its own: another part moves none of them. */

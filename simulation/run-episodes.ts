@@ -33,6 +33,7 @@ function restartProcesses({ time, plan }: SimSetup, { state }: SimChecks): void 
         plan.count('restart');
         state.functions!.restart();
         state.watchFunctions?.restart();
+        state.hubFunctions?.restart();
       });
     }
   }
@@ -45,11 +46,13 @@ function stepClocks({ time, plan }: SimSetup, { state, log }: SimChecks, shape: 
       plan.count('clockJump');
       functions.stepOneClock();
       state.watchFunctions?.stepOneClock();
+      state.hubFunctions?.stepOneClock();
       if (shape() < 0.5) return;
       const toMs = Math.round((2 * shape() - 1) * CLOCK_STEP_MAX_MS);
       state.clockSteps.push({ atMs: time.nowMs(), byMs: toMs - functions.clockAheadMs });
       functions.clockAheadMs = toMs;
       if (state.watchFunctions !== undefined) state.watchFunctions.clockAheadMs = toMs;
+      if (state.hubFunctions !== undefined) state.hubFunctions.clockAheadMs = toMs;
       log.add('', `all clocks are ${toMs} ms ahead`);
     });
   }
@@ -71,10 +74,12 @@ function rollPolicies(setup: SimSetup, { state, log, versions }: SimChecks, shap
         nodeMonitorPeriodSeconds: policy.nodeMonitorPeriodSeconds,
         nodeMonitorGracePeriodSeconds: policy.nodeMonitorGracePeriodSeconds + 10 * Math.floor(shape() * 3),
       });
+      if (state.hubFunctions !== undefined) state.hubFunctions.policy = functions.policy;
       log.add('', 'a new policy is deployed');
     });
     time.after(untilMs - START_MS, () => {
       state.functions!.restart();
+      state.hubFunctions?.restart();
       versions.finishRoll();
     });
   }

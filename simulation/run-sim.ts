@@ -92,6 +92,7 @@ function publishChanges(setup: SimSetup, checks: SimChecks, { streams }: World, 
   }
   view.refresh();
   watches.learn(changes);
+  checks.hubs.learn(changes);
   checks.shares.learn(changes);
   cidrs.learn(changes, by);
   if (parts.includes('volumes')) volumes.learn(changes);

@@ -4,10 +4,12 @@ import type { Policy } from '../shared/fleet/policy.ts';
 import { StoreFault } from '../shared/store/item-store.ts';
 import { type Coverage, createCoverage } from './coverage.ts';
 import type { Functions } from './faults/processes.ts';
+import type { ClusterApi } from './hub-link.ts';
 import { badObjectsAffectOnlyThemselves } from './laws/bad-objects.ts';
 import { bindingsFit } from './laws/bindings.ts';
 import { flappingFollowsMarks } from './laws/flapping.ts';
 import { closedGateHoldsActs } from './laws/gate-acts.ts';
+import { type HubLaw, hubsFollow } from './laws/hub.ts';
 import type { Broken, Law, LawContext } from './laws/law.ts';
 import { nodesOfLiveInstancesStay } from './laws/machines.ts';
 import { type OfflineStopLaw, offlineStopHolds } from './laws/offline-stop.ts';
@@ -59,6 +61,7 @@ export interface SimState {
   /** Set before the first step. */
   functions: Functions | undefined;
   watchFunctions: Functions<unknown> | undefined;
+  hubFunctions: Functions<ClusterApi> | undefined;
   story: Story | undefined;
   /** With the part `witnesses`. */
   witnesses: SiteWitnesses | undefined;
@@ -81,6 +84,7 @@ export interface SimChecks {
   readonly ticks: TicksLaw;
   readonly shares: SharesLaw;
   readonly offlineStop: OfflineStopLaw;
+  readonly hubs: HubLaw;
   /** Shows what one step wrote to the laws of workloads. */
   learnWorkloads(changes: readonly TimedChange[], by: Writer): void;
   fail(broken: Broken): void;
@@ -100,6 +104,7 @@ export function createChecks(setup: SimSetup): SimChecks {
     clockSteps: [],
     functions: undefined,
     watchFunctions: undefined,
+    hubFunctions: undefined,
     story: undefined,
     witnesses: undefined,
   };
@@ -141,6 +146,7 @@ export function createChecks(setup: SimSetup): SimChecks {
   const owners = ownersKeepDependents(context, workloads, coverage.hit);
   const progress = workloadsProgress(context, workloads, coverage.hit);
   const offlineStop = offlineStopHolds(context, workloads, coverage.hit);
+  const hubs = hubsFollow(context, coverage.hit);
   const laws: readonly Law[] = [
     // First: the others leave its marks to it.
     ...(witnesses === undefined ? [] : [witnesses]),
@@ -163,6 +169,7 @@ export function createChecks(setup: SimSetup): SimChecks {
     ticks,
     shares,
     ...(parts.includes('offlineStop') ? [offlineStop] : []),
+    ...(parts.includes('hub') ? [hubs] : []),
     ...(usesWorkloads(parts) ? [podCounts, gateActs, owners, progress] : []),
   ];
 
@@ -196,6 +203,7 @@ export function createChecks(setup: SimSetup): SimChecks {
     ticks,
     shares,
     offlineStop,
+    hubs,
     learnWorkloads(changes, by) {
       const changed = workloads.apply(changes);
       if (changed.length === 0) return;

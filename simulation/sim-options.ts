@@ -12,6 +12,7 @@ import type { Mark } from './coverage.ts';
 import type { FaultName } from './faults/catalogue.ts';
 import type { ClockMode } from './faults/lying-clocks.ts';
 import type { Process } from './faults/processes.ts';
+import type { PlantedHub } from './hub-process.ts';
 import type { Broken } from './laws/law.ts';
 import type { TroubleName } from './offline-machines.ts';
 import type { OfflineRules } from './offline-rules.ts';
@@ -56,6 +57,7 @@ export interface SimOptions {
     readonly controllers?: (controllers: FleetControllers, queue: TickQueue) => FleetControllers;
     /** How a machine decides what stops without a link. */
     readonly offlineRules?: Partial<OfflineRules>;
+    readonly hub?: PlantedHub;
     /** What one identity may use. */
     readonly limits?: (limits: RequestLimits) => RequestLimits;
   };

@@ -194,7 +194,7 @@ export const neverHit = (counts: Readonly<Record<string, number>>, names: readon
   names.filter((name) => (counts[name] ?? 0) === 0);
 
 /** Laws that count how often each clause was checked. */
-const COUNTED_LAWS = ['L14', 'L15', 'L16', 'workloads', 'shares', 'S1', 'S2'] as const;
+const COUNTED_LAWS = ['L14', 'L15', 'L16', 'workloads', 'shares', 'S1', 'S2', 'S3'] as const;
 
 function askedLines(marks: Readonly<Record<string, number>>): string[] {
   return COUNTED_LAWS.flatMap((law) => {

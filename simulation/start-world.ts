@@ -9,6 +9,7 @@ import { type LieKind, lyingClock } from './faults/lying-clocks.ts';
 import { lambdaFunctions } from './faults/processes.ts';
 import { beGreedy, environmentsDuringGreed } from './greedy-identity.ts';
 import { type DoorUse, doorUseOf } from './heartbeat-doors.ts';
+import { hubWorld } from './hub-world.ts';
 import type { TrueMachine } from './laws/law.ts';
 import { type OfflineMachines, offlineMachines, TROUBLES, type TroubleName } from './offline-machines.ts';
 import { usesWorkloads } from './parts.ts';
@@ -38,7 +39,7 @@ export interface World {
 
 export function startWorld(setup: SimSetup, checks: SimChecks): World {
   const { time, plan, policy, random, view, cloud, parts } = setup;
-  const { state, coverage, onFault } = checks;
+  const { state, coverage, context, onFault } = checks;
   const log = checks.log.add;
   const network = random('network');
   const ticks = faultyTicks({
@@ -104,6 +105,34 @@ export function startWorld(setup: SimSetup, checks: SimChecks): World {
     const { hit } = coverage;
     state.watchFunctions = watchWorld({
       ...{ law, recent, time, plan, policy, random, storeOf, planted, logOf, hit, log, onFault },
+    });
+  }
+  if (parts.includes('hub')) {
+    const { recent, endMs, options } = setup;
+    const { storeOf, planted, logOf } = programs;
+    const { hubs: law } = checks;
+    const plant = options.plant?.hub ?? {};
+    const onFailed = (message: string): void => {
+      if (context.calmSinceMs() === undefined || state.poisonedSinceMs !== undefined) return;
+      checks.fail({ law: 'S3', subjects: [], message: `a request failed in calm: ${message}` });
+    };
+    state.hubFunctions = hubWorld({
+      ...{
+        law,
+        recent,
+        time,
+        plan,
+        policy,
+        endMs,
+        random,
+        storeOf,
+        planted,
+        plant,
+        logOf,
+        log,
+        onFault,
+        onFailed,
+      },
     });
   }
   if (policy.clusterCIDRs.length > 0) {

@@ -31,6 +31,7 @@ export type LawName =
   | 'L17'
   | 'S1'
   | 'S2'
+  | 'S3'
   | 'calm';
 
 export interface Broken {
