@@ -145,10 +145,13 @@ export function replicaStore({ items, clock, onChanged }: ReplicaStoreOptions): 
 
   async function load(): Promise<void> {
     if (isLoaded) return;
+    const before = cursors;
     state = readRow(STATE, (await items.get(STATE_KEY, { consistent: true })) ?? {});
     cursors = new Map(Object.entries(state.cursors ?? {}));
     readAtMs = state.readAtMs;
     isLoaded = true;
+    // The write that failed may have been done: its changes are not read again, so nothing else wakes their watches.
+    for (const resource of before.keys()) onChanged(resource);
   }
 
   const stateWrite = (next: State): TransactWrite => ({

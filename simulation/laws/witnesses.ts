@@ -95,7 +95,9 @@ export function marksHaveWitnesses(
       witnessed.delete(node.name);
       if (to !== 'Unknown' || from === undefined || !marksNodes(by.name)) return;
       const graceMs = 1_000 * least((policy) => policyOf(policy, node.profile).nodeMonitorGracePeriodSeconds);
-      const isWitnessed = nowMs() - node.lastHeartbeatAtMs <= graceMs;
+      // By a clock of ours that is wrong, a whole grace period seems shorter.
+      const slackMs = clockSlackMs(node.lastHeartbeatAtMs) + clockSlackMs(node.lastHeartbeatAtMs, 'steps');
+      const isWitnessed = nowMs() - node.lastHeartbeatAtMs + slackMs < graceMs;
       if (from === 'True') onMarked(node.name, isWitnessed);
       if (!isWitnessed) return;
       witnessed.add(node.name);
