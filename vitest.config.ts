@@ -6,6 +6,7 @@ import { LongestFirst } from './test/support/longest-first.ts';
  * They replace modules or programs that other tests use. Every other file shares its worker, which saves most imports.
  */
 export const ALONE = [
+  'agent/app/pods/remembered-power-cuts.test.ts',
   'shared/store/packed-text.test.ts',
   'test/agent/disk-faults.test.ts',
   'test/agent/key-rotation.test.ts',

@@ -269,7 +269,8 @@ beforeEach(async () => {
 describe('a site with a relay', () => {
   it('uses it', async () => {
     expect(await site.run(120)).toEqual(new Set());
-    expect(site.relayedAnswers).toBeGreaterThan(80);
+    // Until the site is one batch, answers that are late cause direct heartbeats.
+    expect(site.relayedAnswers).toBeGreaterThan(65);
   });
 
   it.each<Fault>([
