@@ -305,13 +305,13 @@ export class SiteHub {
     for (const [accused, { name }] of this.#witnesses) {
       if (suspected.includes(accused)) continue;
       this.#witnesses.delete(accused);
-      this.#tell(name, { kind: 'release', node: accused });
+      this.#sendTo(name, { kind: 'release', node: accused });
     }
     for (const accused of suspected) {
       const witness = this.#witnessOf(accused, nowMs);
       if (witness.isConfirmed || !silent.includes(accused)) continue;
       witness.isConfirmed = true;
-      this.#tell(witness.name, { kind: 'confirm', node: accused });
+      this.#sendTo(witness.name, { kind: 'confirm', node: accused });
     }
   }
 
@@ -325,11 +325,11 @@ export class SiteHub {
     this.#witnesses.set(accused, witness);
     this.#lastWitness = name ?? this.#lastWitness;
     const { address, port } = this.#machines.get(accused)!;
-    this.#tell(name, { kind: 'probe', node: accused, address, port });
+    this.#sendTo(name, { kind: 'probe', node: accused, address, port });
     return witness;
   }
 
-  #tell(name: string | undefined, message: HubMessage): void {
+  #sendTo(name: string | undefined, message: HubMessage): void {
     const line = this.#machines.get(name ?? '')?.line;
     if (line !== undefined) send(line, message);
   }

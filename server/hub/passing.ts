@@ -154,9 +154,9 @@ const joined =
 
 function tooMany(share: 'ownerAtLimit' | 'allAtLimit'): HttpResponse {
   const retry = { retryAfterSeconds: RETRY_AFTER_SECONDS };
-  const whose = share === 'ownerAtLimit' ? 'one address' : 'all clients';
+  const senders = share === 'ownerAtLimit' ? 'one address' : 'all clients';
   return statusResponse(
-    status.tooManyRequests(`this hub passes no more requests of ${whose} to the cluster at once`, retry).status,
+    status.tooManyRequests(`this hub passes no more requests of ${senders} to the cluster at once`, retry).status,
   );
 }
 

@@ -1,9 +1,13 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { systemTimeLimit } from '../../shared/clock.ts';
 import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
 import type { ItemStore } from '../../shared/store/item-store.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
+import type { ChangeRead } from '../../shared/watches/change-read.ts';
+import { silentLog } from '../../test/support/agent-api.ts';
 import { NODES, node, pod, podsIn } from '../../test/support/api-in-memory.ts';
 import { type FollowedCluster, followedCluster } from '../../test/support/followed-cluster.ts';
+import { openReplica } from './replica.ts';
 
 const random = { uuid: () => '', fraction: () => 0.5 };
 
@@ -104,6 +108,44 @@ describe('a replica', () => {
     await advance(15_000);
     expect(replica.holds('nodes')).toBe(true);
     expect(await namesOf(items, cluster, 'nodes')).toEqual(['a']);
+    await replica.stop();
+  });
+
+  it('is not said to be complete while the cluster has more changes than one round reads', async () => {
+    let more = true;
+    const bodyOf = (path: string, sent: Buffer | undefined): unknown => {
+      if (path.endsWith('/kube-system')) return { metadata: { uid: 'one' } };
+      if (sent === undefined) return { metadata: { resourceVersion: '5' }, items: [] };
+      const { spec } = JSON.parse(sent.toString()) as ChangeRead;
+      const resources = spec.resources.map((each) => ({
+        ...each,
+        outcome: 'changes',
+        through: '5',
+        more,
+        changes: [],
+      }));
+      return { status: { resources } };
+    };
+    const waits: number[] = [];
+    const clock = { nowMs: () => 1_000_000 };
+    const replica = await openReplica({
+      ...{ items: memoryItemStore(), clock, random, startTimeLimit: systemTimeLimit, log: silentLog },
+      upstream: {
+        send: async ({ path, body }) => ({
+          ...{ status: 200, headers: {}, body: Buffer.from(JSON.stringify(bodyOf(path, body))) },
+        }),
+      },
+      async pause(milliseconds) {
+        waits.push(milliseconds);
+        await new Promise(setImmediate);
+      },
+      onChanged() {},
+    });
+    await vi.waitFor(() => expect(waits.length).toBeGreaterThan(1));
+    expect(waits.slice(0, 2)).toEqual([0, 0]);
+    expect(replica.link()).toMatchObject({ kind: 'down' });
+    more = false;
+    await vi.waitFor(() => expect(replica.link()).toEqual({ kind: 'up' }));
     await replica.stop();
   });
 

@@ -97,15 +97,15 @@ export async function openReplica(options: ReplicaOptions): Promise<Replica> {
   const isActive = ({ resource }: StoredResource): boolean => !isOlder(activeAtMs.get(resource), ACTIVE_MS);
 
   /** One round at a time. Those who wait for the next one share it. */
-  let running: Promise<void> | undefined;
-  let next: { readonly resources: Set<StoredResource>; readonly done: Promise<void> } | undefined;
-  function startRound(resources: readonly StoredResource[]): Promise<void> {
+  let running: Promise<boolean> | undefined;
+  let next: { readonly resources: Set<StoredResource>; readonly done: Promise<boolean> } | undefined;
+  function startRound(resources: readonly StoredResource[]): Promise<boolean> {
     if (next !== undefined) {
       for (const resource of resources) next.resources.add(resource);
       return next.done;
     }
     const wanted = new Set(resources);
-    const done = Promise.resolve(running?.catch(() => {})).then(() => {
+    const done = Promise.resolve(running?.catch(() => false)).then(() => {
       next = undefined;
       running = round([...wanted], { isLinked: why === undefined });
       return running;
@@ -114,13 +114,14 @@ export async function openReplica(options: ReplicaOptions): Promise<Replica> {
     return done;
   }
 
-  /** @returns how long to wait. Milliseconds */
+  /** @returns how long to wait. 0: changes are left, so the copy is not said to be of this time. Milliseconds */
   async function roundIfDue(): Promise<number> {
     const isFull = why !== undefined || isOlder(fullAtMs, FULL_ROUND_MS);
     const resources = isFull ? FOLLOWED : FOLLOWED.filter(isActive);
     const startedAtMs = clock.nowMs();
     try {
-      if (resources.length > 0) await startRound(resources);
+      const isComplete = resources.length === 0 || (await startRound(resources));
+      if (!isComplete) return 0;
       if (isFull) {
         fullAtMs = startedAtMs;
         store.wasRead(startedAtMs);
@@ -182,8 +183,8 @@ interface Following {
 }
 
 /**
- * One round. `isLinked`: the last one reached the cluster, so it is probably the same. @throws what a read of the
- * cluster or a write of the copy throws
+ * One round. `isLinked`: the last one reached the cluster, so it is probably the same. @returns whether all changes were
+ * read. @throws what a read of the cluster or a write of the copy throws
  */
 function follow({ store, cluster, clock, log }: Following) {
   let checkedAtMs = Number.NEGATIVE_INFINITY;
@@ -197,7 +198,10 @@ function follow({ store, cluster, clock, log }: Following) {
     await store.begin(uid);
   }
 
-  return async (resources: readonly StoredResource[], { isLinked }: { readonly isLinked: boolean }): Promise<void> => {
+  return async (
+    resources: readonly StoredResource[],
+    { isLinked }: { readonly isLinked: boolean },
+  ): Promise<boolean> => {
     await store.load();
     let isChecked = false;
     const check = async (): Promise<void> => {
@@ -240,6 +244,7 @@ function follow({ store, cluster, clock, log }: Following) {
       asked = [...rest, ...again];
     }
     if (faults.length > 0) throw faults[0];
+    return asked.length === 0;
   };
 }
 
