@@ -183,8 +183,8 @@ interface Following {
 }
 
 /**
- * One round. `isLinked`: the last one reached the cluster, so it is probably the same. @returns whether all changes were
- * read. @throws what a read of the cluster or a write of the copy throws
+ * One round. `isLinked`: the last one reached the cluster, so it is probably the same. @returns whether all changes
+ * were read. @throws what a read of the cluster or a write of the copy throws
  */
 function follow({ store, cluster, clock, log }: Following) {
   let checkedAtMs = Number.NEGATIVE_INFINITY;
