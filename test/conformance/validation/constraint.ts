@@ -1,6 +1,7 @@
 /**
  * The constraints of upstream's validation as data: what a field must hold, a counterexample, and the cause with which
- * the API refuses it. `test/conformance/validation.test.ts` sends every counterexample and writes docs/validation.md.
+ * the API refuses it. `test/conformance/validation.test.ts` sends every counterexample, and writes
+ * docs/validation.md: what is not checked.
  */
 
 /** Reasons of causes (staging/src/k8s.io/apimachinery/pkg/util/validation/field/errors.go). */

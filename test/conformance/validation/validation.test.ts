@@ -1,6 +1,7 @@
 /**
  * Every constraint of upstream's validation that the tables beside this file name: the counterexample is sent to the
- * API and must be refused with upstream's cause. docs/validation.md is the same tables. `WRITE_DOCS=1` writes it anew.
+ * API and must be refused with upstream's cause. docs/validation.md has those that are
+ * not checked; `WRITE_DOCS=1` writes it anew.
  */
 
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -109,7 +110,7 @@ it('lists every kind that is served and can be written', () => {
   expect([...written].filter((resource) => VALIDATED[resource] === undefined)).toEqual(OTHERWISE_WRITTEN);
 });
 
-it('docs/validation.md lists the constraints', () => {
+it('docs/validation.md lists the constraints that are not checked', () => {
   const page = validationPage();
   if (process.env['WRITE_DOCS'] === '1') writeFileSync(DOC, page);
   expect(readFileSync(DOC, 'utf8')).toBe(page);
