@@ -1,6 +1,6 @@
 /**
  * Items as values of a column. An item is its JSON, without its keys: readable in any SQLite shell, and encoded and
- * decoded by V8 itself (docs/decisions/0056-one-file.md has the figures of the alternatives).
+ * decoded by V8 itself (docs/decisions/0056-one-file.md has the alternatives).
  *
  * JSON has no bytes, and an item has no null. So null stands for a byte string, and the byte strings follow the JSON in
  * order, each behind its length. Such an item is a BLOB:
