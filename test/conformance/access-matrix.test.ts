@@ -468,8 +468,7 @@ kubectl create rolebinding ada --clusterrole=edit --user=ada -n team-a
 kubectl create token web -n team-a --duration=1h
 \`\`\`
 
-A request is allowed by a built-in rule, or by a role that a binding grants to its user. Roles only add permissions. A
-refusal is 403 with the text of Kubernetes.
+A request is allowed by a built-in rule, or by a role that a binding grants to its user. Roles only add permissions.
 
 | group | built-in rules |
 | --- | --- |
@@ -481,23 +480,21 @@ refusal is 403 with the text of Kubernetes.
 
 ## Roles
 
-- Roles, ClusterRoles and their bindings are evaluated as in Kubernetes: verbs, API groups, resources, \`pods/log\`,
-  \`*/scale\`, resource names, and paths with \`*\` at the end. ClusterRoles with an \`aggregationRule\` have the rules
-  of all roles that their selectors match. A rule with resource names also allows a list or a watch with
-  \`metadata.name=NAME\` as field selector.
-- An access entry assigns user name and groups to an IAM role or user. Bindings name these users and groups.
+- Roles, ClusterRoles and their bindings are evaluated as in Kubernetes, aggregated ones too. A rule with resource names
+  also allows a list or a watch with \`metadata.name=NAME\` as field selector.
+- On AWS an access entry assigns user name and groups to an IAM role or user. Bindings name these users and groups.
 - The default roles of Kubernetes exist: \`cluster-admin\`, \`admin\`, \`edit\`, \`view\`, \`system:…\`, and
-  \`nodekeeper:viewer\`. They are not stored, and cannot be changed or deleted. The label
-  \`rbac.authorization.k8s.io/aggregate-to-view: "true"\` on a ClusterRole extends \`view\`, likewise \`edit\` and \`admin\`.
-- No user has the roles of a program that keeps a copy of the cluster until a binding grants them.
-  \`system:nodekeeper:hub\` reads every kind but Secrets and bootstrap tokens, creates ChangeReads, TokenReviews and
-  SubjectAccessReviews. \`system:nodekeeper:hub-secrets\` adds Secrets. A ChangeRead also needs \`list\` and \`watch\` in all
-  namespaces for each resource that it names; one that is refused does not fail the others.
+  \`nodekeeper:viewer\`. They are not stored, and cannot be changed or deleted. Labels
+  \`rbac.authorization.k8s.io/aggregate-to-…\` extend \`view\`, \`edit\` and \`admin\`.
+- Roles of a program that keeps a copy of the cluster, for a binding: \`system:nodekeeper:hub\` reads every kind but
+  Secrets and bootstrap tokens, creates ChangeReads, TokenReviews and SubjectAccessReviews.
+  \`system:nodekeeper:hub-secrets\` adds Secrets. A ChangeRead also needs \`list\` and \`watch\` in all namespaces for each
+  resource that it names; one that is refused does not fail the others.
 - A user can only grant rules that the user holds, unless a rule allows \`escalate\` on the role or \`bind\` on the role of
-  the binding. The \`roleRef\` of a binding cannot change.
-- A binding to \`system:nodes\` adds to what nodes may read. NodeRestriction still limits what they write. The renewal of
-  a node's Lease in \`kube-node-lease\` reads no roles: only the node and administrators may do it. A node may also send a
-  batch of them (\`leasebatches\`), in which each item has the token of its own node.
+  the binding.
+- A binding to \`system:nodes\` adds to what nodes may read. NodeRestriction still limits what they write. Only the node
+  and administrators renew a Lease in \`kube-node-lease\`, whatever roles say. A node may also send a batch of them
+  (\`leasebatches\`), in which each item has the token of its own node.
 - A watch of aggregated ClusterRoles shows their stored rules, a get or a list those that apply.
 
 | read | cost |
@@ -508,13 +505,12 @@ refusal is 403 with the text of Kubernetes.
 | roles of the cluster, or of one namespace, after a change | one read unit per 4 KB of them |
 
 A new grant holds after at most 1 s. A grant that was removed holds for up to 5 s, also for a watch or log that is open.
-Of one kind in one namespace 10,000 objects are evaluated, and 10 million characters of them.
+Of one kind in one namespace 10,000 objects are evaluated.
 
 ## Impersonation
 
 \`--as\`, \`--as-group\` and \`--as-uid\` need the verb \`impersonate\` on \`users\`, \`groups\`, \`serviceaccounts\`, \`uids\`
-or \`userextras/KEY\`, for each part of the identity. The audit log names both users. A comma in a group separates two
-groups. Heartbeats refuse impersonation.
+or \`userextras/KEY\`, for each part of the identity. The audit log names both users. Heartbeats refuse impersonation.
 
 ## Service accounts
 
@@ -522,18 +518,17 @@ groups. Heartbeats refuse impersonation.
 \`system:serviceaccount:NAMESPACE:NAME\`, in the groups \`system:serviceaccounts\` and
 \`system:serviceaccounts:NAMESPACE\`.
 
-- A token is valid for an hour, or as requested: 10 minutes to 24 hours. A request for more gets 24 hours.
+- A token is valid for an hour, or as requested: 10 minutes to 24 hours.
 - It can be bound to a Pod, a Secret or a Node. It is refused within 10 s after one of these, or the account, was
   deleted.
-- It is for the API, or for the audiences of the request. The API refuses tokens for others; a TokenReview with the
-  audience accepts them.
+- It is for the API, or for the audiences of the request, which a TokenReview accepts.
 - A node may request tokens for its own pods only, bound to the pod with its uid, with an audience that a volume of the
   pod names.
 - A new pod runs as \`default\`, unless it names another account of its namespace. It has the image pull secrets of its
   account, and a volume \`kube-api-access-…\` with a token, the namespace and \`kube-root-ca.crt\`, unless
   \`automountServiceAccountToken: false\` is set. A pod with an unknown account is refused; a controller tries again.
-- \`kube-root-ca.crt\` has the authority of local mode, and on AWS the five roots of Amazon Trust Services. They also
-  verify a certificate of ACM.
+- \`kube-root-ca.crt\` has the authority of the data directory, and on AWS the five roots of Amazon Trust Services, which
+  also verify a certificate of ACM.
 - Each process of the API signs with a key of its own (ES256), which is never stored
   ([decision 0031](decisions/0031-roles-and-account-tokens.md)). \`/.well-known/openid-configuration\` and
   \`/openid/v1/jwks\` publish the public keys, to service accounts and administrators.
@@ -548,10 +543,9 @@ groups. Heartbeats refuse impersonation.
 ## The table
 
 \`test/conformance/access-matrix.test.ts\` generates this table from real responses: allowed is any response that is
-not 401 or 403. The objects are those of node n1: its Node, its Lease, a pod bound to it. Anonymous users and machines
-with a bootstrap token may do nothing of it, nor may the probe of node-monitor, which has a Lease of its own. \`account\`
-is a service account without a binding. A RoleBinding grants the ClusterRole \`admin\` to \`admin of default\`, in the
-namespace of the objects.
+not 401 or 403. The objects are those of node n1: its Node, its Lease, a pod bound to it. Anonymous users and the probe
+of node-monitor may do nothing of it. \`bootstrapper\` is a machine with a bootstrap token. A RoleBinding grants the
+ClusterRole \`admin\` to \`admin of default\`, in the namespace of the objects.
 `.split('\n');
 
 function rendered(rows: readonly Row[], swept: readonly string[]): string {
