@@ -43,6 +43,8 @@ import type { ClusterConnection } from './cluster-connection.ts';
 import { type PassedAnswer, type Passing, passing } from './passing.ts';
 import type { Replica } from './replica.ts';
 import { routeOf } from './routes.ts';
+import { acceptStatuses, isSiteStatus } from './statuses/accept-status.ts';
+import { shownStatuses } from './statuses/shown-statuses.ts';
 
 export interface HubOptions {
   readonly items: ItemStore;
@@ -63,6 +65,10 @@ export interface Hub {
   serve(request: HttpRequest, gone: AbortSignal): Promise<PassedAnswer>;
   /** A commit of the copy is durable. */
   onCommit(changes: readonly StoreChange[]): void;
+  /** Every resource was read from the cluster. */
+  onRead(): void;
+  /** Objects that are shown with a status that the cluster may not have. */
+  shownStatuses(): number;
   readonly watches: Pick<ServedWatches, 'held'>;
   readonly passing: Pick<Passing, 'codes' | 'held'>;
 }
@@ -94,8 +100,9 @@ export function composeHub(options: HubOptions): Hub {
     isDown,
     caughtUp: (resource) => replica.caughtUp(resource),
   });
+  const statuses = shownStatuses({ items, clock, onChanged: signals.changed });
   const common = {
-    ...{ items, authenticator, clock, pause, log, random: systemRandom, policy: defaultPolicy },
+    ...{ items: statuses.items, authenticator, clock, pause, log, random: systemRandom, policy: defaultPolicy },
     versionClock: replica.versionClock,
     makesInitialObjects: false,
   };
@@ -105,7 +112,11 @@ export function composeHub(options: HubOptions): Hub {
   };
   const document = documents(sha256);
   const api = serveApi(dependencies, {
-    verbs: { get: (call) => get(dependencies, call), list: (call) => list(dependencies, call) },
+    verbs: {
+      get: (call) => get(dependencies, call),
+      list: (call) => list(dependencies, call),
+      patch: acceptStatuses({ ...dependencies, statuses, isDown }),
+    },
     publicPath: (path, request) => (PUBLIC_PATHS.has(path) ? document(path, request) : undefined),
     path: async (path, request) => (path === METRICS_PATH ? metrics(request) : document(path, request)),
   });
@@ -136,7 +147,14 @@ export function composeHub(options: HubOptions): Hub {
   return {
     watches,
     passing: passed,
+    shownStatuses: statuses.count,
+    onRead() {
+      statuses.onRead().catch((error: unknown) => {
+        log.warn('statuses of the site are shown for longer: the copy cannot be read', { error });
+      });
+    },
     onCommit(changes) {
+      statuses.onCommit(changes);
       for (const change of changes) {
         if (mayWithdrawAccess(change)) signals.withdrawn();
         if (change.type !== 'REMOVE' || storedResource(change.key.pk) !== 'nodes') continue;
@@ -147,6 +165,7 @@ export function composeHub(options: HubOptions): Hub {
     },
     async serve(received, gone) {
       const request = received.method === 'GET' ? withoutWatchPrefix(received) : received;
+      if (isSiteStatus(request)) return { head: await api(request) };
       const route = routeOf(request, replica.holds);
       if (route.kind === 'pass') {
         const answer = await passed.pass(received, gone);

@@ -8,7 +8,7 @@ import type { Replica } from './replica.ts';
 /** The hub in its own metrics. */
 export const hubReadings = (
   { link, holds }: Pick<Replica, 'link' | 'holds'>,
-  passing: Pick<Hub['passing'], 'held'>,
+  { passing, shownStatuses }: Pick<Hub, 'passing' | 'shownStatuses'>,
   clock: Clock,
 ): readonly Reading[] => [
   {
@@ -37,6 +37,12 @@ export const hubReadings = (
     help: 'Requests, streams and sessions that are being passed to the cluster.',
     type: 'gauge',
     read: passing.held,
+  },
+  {
+    name: 'nodekeeper_hub_shown_statuses',
+    help: 'Nodes and pods with a status that a machine of the site reported without the cluster.',
+    type: 'gauge',
+    read: shownStatuses,
   },
 ];
 

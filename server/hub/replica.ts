@@ -65,6 +65,8 @@ export interface ReplicaOptions {
   readonly log: Log;
   /** The change log of the resource has changed, or it is not held any more: wakes watches. */
   readonly onChanged: (resource: string) => void;
+  /** A round of all resources has read every change. */
+  readonly onRead?: () => void;
 }
 
 /** Returns when the file is read: what it holds can be served, also without the cluster. @throws StoreFault */
@@ -128,6 +130,7 @@ export async function openReplica(options: ReplicaOptions): Promise<Replica> {
         if (why !== undefined) log.info('the cluster is followed', { heldResources: FOLLOWED.filter(isHeld).length });
         why = undefined;
         failures = 0;
+        options.onRead?.();
       }
       return ROUND_MS;
     } catch (error) {

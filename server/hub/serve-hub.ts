@@ -101,6 +101,7 @@ export async function startHub(
       startTimeLimit: systemTimeLimit,
       log,
       onChanged: (resource) => signals.changed(resource),
+      onRead: () => hub?.onRead(),
     });
     replica = copy;
     undo.push(() => copy.stop());
@@ -131,7 +132,7 @@ export async function startHub(
     const front = await openFront({ options, credentials, log, serve: composed.serve });
     undo.push(() => front.stop());
     metrics.readAlso([
-      ...hubReadings(copy, composed.passing, systemClock),
+      ...hubReadings(copy, composed, systemClock),
       ...processReadings({ delay, listener: front.listener, heldWatches: composed.watches.held }),
       ...storeReadings(() => store.metrics()),
     ]);
