@@ -50,6 +50,10 @@ export interface AgentConfig {
   readonly heartbeatEndpoint?: string;
   /** PEM text of the site CA; the authorities of the system when absent. */
   readonly heartbeatCertificateAuthority?: string;
+  /** Base URL of the hub of this site. Absent: statuses are sent to the cluster alone. */
+  readonly hubEndpoint?: string;
+  /** PEM text; the authorities of the system when absent. */
+  readonly hubCertificateAuthority?: string;
   readonly relay?: RelayConfig;
   /** Absent: no relay, or turned off. This machine is then not watched by its site. */
   readonly witness?: WitnessConfig;

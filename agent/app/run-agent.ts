@@ -52,6 +52,7 @@ import { GracefulShutdown, type ShutdownDependencies } from './shutdown/graceful
 import { ShutdownPhase } from './shutdown/shutdown-phase.ts';
 import type { SilenceReport } from './silence-report.ts';
 import { SiteMember, type SiteMemberDependencies } from './site-member.ts';
+import { SiteStatuses } from './site-statuses.ts';
 import { type SleepSignal, SleepWatch } from './sleep-watch.ts';
 import { checkStart, type StartParts } from './start-checks.ts';
 import { StatusLoop } from './status-loop.ts';
@@ -88,6 +89,8 @@ export interface AgentParts extends StartParts {
   readonly silence?: SilenceReport | undefined;
   /** Absent: this machine is not watched by a relay of its site. */
   readonly site?: SiteParts | undefined;
+  /** A client of the hub of the site. Absent: statuses are sent to the cluster alone. */
+  readonly hub?: KubeApi | undefined;
   /** By gzip. */
   readonly compress: (bytes: Uint8Array) => Uint8Array;
   /** Further health checks of the machine. */
@@ -147,6 +150,7 @@ interface Loops {
   readonly shutdown: GracefulShutdown;
   readonly sleepWatch: SleepWatch | undefined;
   readonly siteMember: SiteMember | undefined;
+  readonly siteStatuses: SiteStatuses | undefined;
   readonly eviction: Eviction;
   readonly selfUpdate: SelfUpdate | undefined;
 }
@@ -158,8 +162,9 @@ function createLoops(
   stop: AbortSignal,
 ): Loops {
   const { config, api, beatApi, memory, runtime, time, fraction, log, meter } = parts;
-  const keys = parts.keys && keysWithMemory(parts.keys, memory);
   const { nodeName } = config;
+  const siteStatuses = parts.hub && new SiteStatuses({ hub: parts.hub, nodeName, time, log, stop });
+  const keys = parts.keys && keysWithMemory(parts.keys, memory);
   const common = { time, fraction, log, meter, stop };
   const timeoutMs = Math.min(config.nodeStatusUpdateFrequencyMs, leaseSecondsOf(parts) * 1_000);
   const phase = new ShutdownPhase();
@@ -202,6 +207,7 @@ function createLoops(
     compute: (node) => computation.compute(node),
     recordEvent: events.aboutNode,
     onRepeatedFailure: () => beatApi.reconnect(),
+    siteStatuses,
     isBlocked: () => runtimeHealth.notReady() !== undefined || phase.isShuttingDown,
   });
   const leaseLoop = createLeaseLoop(config, {
@@ -234,7 +240,7 @@ function createLoops(
   const podLoop = createPodLoop({
     ...common,
     nodeName,
-    api,
+    api: siteStatuses?.watching(api) ?? api,
     runtime,
     probes,
     heartbeats,
@@ -329,6 +335,7 @@ function createLoops(
     shutdown,
     sleepWatch,
     siteMember,
+    siteStatuses,
     eviction,
     selfUpdate,
   };
@@ -458,6 +465,7 @@ async function runLoops(loops: Loops, hasKnownPods: boolean, stop: AbortSignal):
     loops.shutdown.run(stop),
     loops.sleepWatch?.run(stop),
     loops.siteMember?.run(stop),
+    registered.then(() => loops.siteStatuses?.run(stop)),
     registered.then(() => loops.keyRotation?.run(stop)),
     registered.then(() => loops.selfUpdate?.run(stop)),
     loops.runtimeHealth.run(stop),

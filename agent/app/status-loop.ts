@@ -17,7 +17,7 @@
 import type { KubeNode } from '../../shared/kinds/types.ts';
 import type { Log } from '../../shared/observability/log.ts';
 import type { AgentConfig } from '../config.ts';
-import type { KubeAnswer, KubeApi } from '../ports/kube-api.ts';
+import type { KubeAnswer, KubeApi, KubeRequest } from '../ports/kube-api.ts';
 import type { AgentMeter } from '../ports/meter.ts';
 import type { AgentTime, Fraction } from '../ports/time.ts';
 import { nodePath } from '../rules/lease.ts';
@@ -28,6 +28,7 @@ import { nodeStatusPatch } from '../rules/node-patch.ts';
 import { nodeChanged, type ReportState, reportDue } from '../rules/status-report.ts';
 import type { ComputedNode } from './node-status.ts';
 import type { Registration } from './registration.ts';
+import type { SiteStatuses } from './site-statuses.ts';
 
 /** nodeStatusUpdateRetry. */
 const ATTEMPTS_MAX = 5;
@@ -56,6 +57,8 @@ export interface StatusLoopParts {
   readonly recordEvent: (event: NodeEvent) => void;
   /** Called from the second failed attempt of a pass on, to connect again for the next request. */
   readonly onRepeatedFailure: () => void;
+  /** Sends the status to the hub of the site, too, while the cluster does not answer. Absent: there is none. */
+  readonly siteStatuses?: Pick<SiteStatuses, 'beside'> | undefined;
   /** Whether the node is known not to be ready. The fast loop then skips the computation. */
   readonly isBlocked?: () => boolean;
   /** Applies the pod CIDRs of the Node. Returns whether they are new. */
@@ -76,6 +79,8 @@ type AttemptOutcome = PassOutcome | { readonly kind: 'retry'; readonly cause: un
 export class StatusLoop {
   readonly #parts: StatusLoopParts;
   #cached: KubeNode | undefined;
+  /** The newest Node that was read, also after a failure. */
+  #known: KubeNode | undefined;
   #isDeleted = false;
   #report: ReportState = { lastReportAtMs: undefined, delayMs: 0 };
   /** The newest pass or fast attempt: the next one starts after it. */
@@ -86,6 +91,7 @@ export class StatusLoop {
     parts.registration.onRegistered((node) => {
       this.#isDeleted = false;
       this.#cached = node;
+      this.#known = node;
     });
   }
 
@@ -199,26 +205,40 @@ export class StatusLoop {
     signal: AbortSignal,
   ): Promise<{ readonly kind: 'read'; readonly node: KubeNode } | AttemptOutcome> {
     if (mayUseCopy && this.#cached !== undefined) return { kind: 'read', node: this.#cached };
-    const answer = await this.#send({ method: 'GET', path: this.#path() }, signal);
+    const asked = this.#send({ method: 'GET', path: this.#path() }, signal);
+    this.#parts.siteStatuses?.beside(asked, this.#statusPath(), () => this.#siteStatus());
+    const answer = await asked;
     const read = nodeAnswer(answer, this.#parts.fraction);
     if (read.kind !== 'node') return this.#failure(read);
     this.#cached = read.node;
+    this.#known = read.node;
     return { kind: 'read', node: read.node };
   }
 
+  /** What would be written, if the Node is still the one that is known. */
+  async #siteStatus(): Promise<KubeRequest | undefined> {
+    const known = this.#known;
+    return known && this.#statusPatch(known, (await this.#parts.compute(known)).node);
+  }
+
+  #statusPatch(from: KubeNode, to: KubeNode): KubeRequest {
+    return {
+      method: 'PATCH',
+      path: this.#statusPath(),
+      contentType: 'application/strategic-merge-patch+json',
+      body: nodeStatusPatch(from, to) ?? {},
+    };
+  }
+
   async #patch(from: KubeNode, computed: ComputedNode, due: Due, signal: AbortSignal): Promise<AttemptOutcome> {
-    const answer = await this.#send(
-      {
-        method: 'PATCH',
-        path: `${this.#path()}/status`,
-        contentType: 'application/strategic-merge-patch+json',
-        body: nodeStatusPatch(from, computed.node) ?? {},
-      },
-      signal,
-    );
+    const request = this.#statusPatch(from, computed.node);
+    const asked = this.#send(request, signal);
+    this.#parts.siteStatuses?.beside(asked, request.path, async () => request);
+    const answer = await asked;
     const written = nodeAnswer(answer, this.#parts.fraction);
     if (written.kind !== 'node') return this.#failure(written);
     this.#cached = written.node;
+    this.#known = written.node;
     this.#report = { lastReportAtMs: this.#parts.time.monotonicMs(), delayMs: due.delayMs };
     this.#recordEvents(computed.events);
     return { kind: 'written' };
@@ -240,6 +260,10 @@ export class StatusLoop {
 
   #path(): string {
     return nodePath(this.#parts.settings.nodeName);
+  }
+
+  #statusPath(): string {
+    return `${this.#path()}/status`;
   }
 
   #recordEvents(events: readonly NodeEvent[]): void {

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { SITE_STATUS_HEADER } from '../../shared/agents/site-status.ts';
 import { gzip } from '../../shared/gzip.ts';
 import { KUBERNETES_VERSION } from '../../shared/kinds/generated/version.ts';
 import type { Log } from '../../shared/observability/log.ts';
@@ -127,6 +128,7 @@ export class AgentProcess {
           agentVersion: AGENT_VERSION,
           beatApi: this.#counted(this.#beatApi(identity, moves)),
           api: this.#counted(moves.watching(this.#client(identity, CONNECTIONS_MAX))),
+          hub: this.#hub(identity),
           sessions: {
             sessionApi: createSessionClient({
               endpoint: this.#config.endpoint,
@@ -246,6 +248,21 @@ export class AgentProcess {
     });
     this.#clients.push(relay);
     return withRelay({ relay, direct, nodeName, monotonicMs: () => systemTime.monotonicMs(), log: this.#log });
+  }
+
+  /** A client of the hub of the site, for statuses. */
+  #hub(identity: Credentials): KubeApi | undefined {
+    const { hubEndpoint: endpoint, hubCertificateAuthority: certificateAuthority } = this.#config;
+    if (endpoint === undefined) return undefined;
+    const hub = createHttpKubeApi({
+      endpoint,
+      certificateAuthority,
+      // What a hub answers proves nothing about our key or our clock.
+      credentials: { bearer: (use) => identity.bearer(use), answered: () => false },
+      headers: { [SITE_STATUS_HEADER]: 'true' },
+    });
+    this.#clients.push(hub);
+    return hub;
   }
 
   #moves(identity: Credentials): MoveFollower {

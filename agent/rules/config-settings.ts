@@ -260,6 +260,7 @@ function gatherFlags(flags: Readonly<Record<string, string>>, gathering: Gatheri
 const MUTUALLY_EXCLUSIVE = [
   ['certificateAuthority', 'certificateAuthorityFile'],
   ['heartbeatCertificateAuthority', 'heartbeatCertificateAuthorityFile'],
+  ['hubCertificateAuthority', 'hubCertificateAuthorityFile'],
   ['bootstrapToken', 'bootstrapTokenFile'],
   ['token', 'tokenFile'],
   ['updatePublicKey', 'updatePublicKeyFile'],
@@ -280,6 +281,8 @@ function assemble(gathering: Gathering, hostname: string): Pick<CheckedConfig, '
       caHash: checkedCaHash(gathering),
       heartbeatEndpoint: checkedHeartbeatEndpoint(gathering),
       heartbeatCertificateAuthority: settings.heartbeatCertificateAuthority,
+      hubEndpoint: checkedHubEndpoint(gathering),
+      hubCertificateAuthority: settings.hubCertificateAuthority,
       relay: settings.relay,
       witness: witnessOf(settings),
       bootstrapToken: settings.bootstrapToken,
@@ -399,6 +402,16 @@ function checkedHeartbeatEndpoint(gathering: Gathering): string | undefined {
     gathering.fault('heartbeatEndpoint', `heartbeatEndpoint: expected no configured token: ${reason}`);
   }
   return heartbeatEndpoint.replace(/\/+$/, '');
+}
+
+function checkedHubEndpoint(gathering: Gathering): string | undefined {
+  const { hubEndpoint = '' } = gathering.settings;
+  if (hubEndpoint === '') return undefined;
+  if (!/^https:\/\/[^/\s]+/.test(hubEndpoint) || !URL.canParse(hubEndpoint)) {
+    const expected = 'expected the https URL of the hub of the site, such as https://hub.site.example:6443';
+    gathering.fault('hubEndpoint', `hubEndpoint ${shown(hubEndpoint)}: ${expected}`);
+  }
+  return hubEndpoint.replace(/\/+$/, '');
 }
 
 /** Only the relay of a machine can ask others to probe it. */

@@ -107,7 +107,7 @@ function movedTextIn({ rootDirectory }: AgentConfig, { readText }: ConfigSources
 }
 
 /** Settings that are certificates. */
-const AUTHORITIES = ['certificateAuthority', 'heartbeatCertificateAuthority'] as const;
+const AUTHORITIES = ['certificateAuthority', 'heartbeatCertificateAuthority', 'hubCertificateAuthority'] as const;
 
 interface CommandLine {
   readonly help: boolean;

@@ -22,6 +22,8 @@ export interface HttpKubeApiOptions {
   readonly credentials: Credentials;
   /** Whether the server is a relay: each token is then bound to the body of its request. Default: no. */
   readonly isRelay?: boolean;
+  /** Headers of every request. Default: none. */
+  readonly headers?: Readonly<Record<string, string>>;
   /** HTTPS_PROXY and NO_PROXY are read from it. */
   readonly environment?: ProxyEnvironment;
   /** Concurrent requests; others wait. Default: 1. */
@@ -70,6 +72,7 @@ export function createHttpKubeApi(options: HttpKubeApiOptions): HttpKubeApi {
       {
         server,
         agent,
+        headers: options.headers ?? {},
         answerBytesMax: options.answerBytesMax ?? ANSWER_BYTES_MAX,
       },
     );
@@ -103,6 +106,7 @@ type Failed = Extract<KubeAnswer, { kind: 'failed' }>;
 interface Connection {
   readonly server: URL;
   readonly agent: Agent;
+  readonly headers: Readonly<Record<string, string>>;
   readonly answerBytesMax: number;
 }
 
@@ -147,7 +151,7 @@ function sendRequest(request: PreparedRequest, connection: Connection): Promise<
 
 function requestOptions(
   { method, path, contentType = 'application/json', prefersMinimal = false, token, bytes }: PreparedRequest,
-  { server, agent }: Connection,
+  { server, agent, headers }: Connection,
 ): RequestOptions {
   return {
     agent,
@@ -156,6 +160,7 @@ function requestOptions(
     method,
     path: `${server.pathname.replace(/\/$/, '')}${path}`,
     headers: {
+      ...headers,
       accept: 'application/json',
       authorization: `Bearer ${token}`,
       'user-agent': USER_AGENT,

@@ -17,7 +17,9 @@ async function hubOfTwoNodes() {
   const cluster = apiInMemory({ items });
   for (const name of ['n1', 'n2']) {
     await cluster.send('POST', NODES, { body: node(name) });
-    const made = await cluster.send('POST', PODS, { body: pod(`p-${name}`, { spec: { nodeName: name, containers: [{ name: 'c', image: 'i' }] } }) });
+    const made = await cluster.send('POST', PODS, {
+      body: pod(`p-${name}`, { spec: { nodeName: name, containers: [{ name: 'c', image: 'i' }] } }),
+    });
     expect(made.code).toBe(201);
   }
   const clock = { nowMs: cluster.nowMs };
@@ -78,7 +80,7 @@ async function hubOfTwoNodes() {
 
 const FAILED = { status: { phase: 'Failed', message: 'out of memory' } };
 
-it('shows what a machine reports of itself and its pods, and takes nothing but the status', async () => {
+it('shows what a machine reports of itself and its pods, and accepts nothing but the status', async () => {
   const { report, statusOf, send } = await hubOfTwoNodes();
   expect(await report(`${PODS}/p-n1/status`, FAILED)).toBe(202);
   expect(await statusOf(`${PODS}/p-n1`)).toMatchObject(FAILED.status);

@@ -2,8 +2,8 @@
  * A status that a machine reports to the hub of its site, while the cluster cannot be reached: it is shown, and kept
  * nowhere. The machine sends it to the cluster as well, as soon as it can.
  *
- * A machine speaks of itself alone: of its own Node, and of pods that the copy has bound to it. Nothing but the status
- * is taken from what it sends. The rules are those of the cluster (shared/access/node-restriction.ts).
+ * A machine speaks of itself alone: of its own Node, and of pods that the copy has bound to it. Only the status is
+ * read of what it sends. The rules are those of the cluster (shared/access/node-restriction.ts).
  *
  * The header says that its sender knows all this. For any other client a status is a write, which must not be answered
  * as done before the cluster has it.

@@ -81,7 +81,7 @@ it('shows a status in reads and in the log, with rising versions, and keeps noth
   expect((await copy.cluster.get(POD))!.status).toEqual({ phase: 'Running' });
 });
 
-it('gives way to a later version of the cluster, and a watch that may miss that change lists again', async () => {
+it('is replaced by a later version of the cluster, and a watch that may miss that change lists again', async () => {
   const copy = await copyOfOnePod();
   const before = await copy.log.currentVersion('pods');
   await copy.report('Failed');

@@ -13,7 +13,7 @@
  *   - A machine that sent its status to the cluster may have changed nothing there. Two full rounds of reads after the
  *     cluster was reached, what is still shown is withdrawn, as one more change.
  *   - A process that starts anew shows nothing, and does not know which versions it issued. A watch from one of them
- *     reads on from there. It misses a change only if the clock of its writer was behind in the milliseconds of the cut.
+ *     reads on from there. It misses a change only if the clock of its writer was behind in the moment of the cut.
  */
 import type { Clock } from '../../../shared/clock.ts';
 import { defined } from '../../../shared/defined.ts';
@@ -23,13 +23,7 @@ import type { KubeObject, ObjectRef } from '../../../shared/kinds/types.ts';
 import { changeOf, readRow } from '../../../shared/store/attributes.ts';
 import type { MissedVersions } from '../../../shared/store/change-log.ts';
 import type { Item, ItemKey, ItemStore, QueryPage, QueryRequest } from '../../../shared/store/item-store.ts';
-import {
-  ALONE,
-  headPartition,
-  loggedResource,
-  objectSortKey,
-  storedResource,
-} from '../../../shared/store/layout.ts';
+import { ALONE, headPartition, loggedResource, objectSortKey, storedResource } from '../../../shared/store/layout.ts';
 import { HEAD, OBJECT, objectOf, refOf, resourceVersionOf } from '../../../shared/store/object-record.ts';
 import { issuedItems, objectKey } from '../../../shared/store/object-store.ts';
 import type { StoreChange } from '../../../shared/store/writes/store-change.ts';
@@ -175,7 +169,7 @@ export function shownStatuses({ items, clock, onChanged }: ShownStatusesOptions)
       query: (request) => (layers.size === 0 ? items.query(request) : query(request)),
       async write(write, wanted) {
         const outcome = await items.write(write, wanted);
-        // Readers raise heads, and read in the answer how far a log goes.
+        // Readers raise heads, and read in the answer up to where a log is complete.
         if (layers.size === 0 || !isHead(write.key.pk)) return outcome;
         return outcome.kind === 'written'
           ? { ...outcome, ...defined({ item: asShown(write.key.pk, outcome.item) }) }

@@ -1,0 +1,129 @@
+/** Machines of a site with a hub: real agents, each a process, and the link of the site to the cluster. */
+import { spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { bootstrapTokenCommand } from '../../cli/bootstrap-token.ts';
+import { startLink } from '../../demo/machines/link.ts';
+import { directory, kubeconfigOf, NAMESPACES, soon, story } from '../support/hub-story.ts';
+import { findKubectls, type Kubectl, startKubectl } from '../support/kubectl.ts';
+import { podOf } from '../support/real-agent.ts';
+import { until } from '../support/until.ts';
+
+const PROGRAM = fileURLToPath(new URL('../../agent/bin/nodekeeper-agent.ts', import.meta.url));
+const PODS = `${NAMESPACES}/default/pods`;
+const kubectl: Kubectl | undefined = findKubectls().at(-1);
+
+/** A hub, and an agent behind a link of its own to the cluster. */
+async function siteWithMachine() {
+  const served = await story();
+  const { cluster } = served;
+  const folder = directory();
+  const kubeconfig = join(folder, 'cluster-kubeconfig');
+  writeFileSync(kubeconfig, kubeconfigOf(cluster));
+  const hubKubeconfig = join(folder, 'hub-kubeconfig');
+  writeFileSync(hubKubeconfig, kubeconfigOf(served.hub));
+  const lines: string[] = [];
+  const print = (line: string) => void lines.push(line);
+  await bootstrapTokenCommand(['create', '--nodes', 'edge-1', '--kubeconfig', kubeconfig], {
+    ...{ environment: {}, nowMs: Date.now(), print },
+  });
+  const link = await startLink({ host: '127.0.0.1', port: Number(new URL(cluster.url).port) });
+  onTestFinished(() => link.close());
+  writeFileSync(join(folder, 'ca.pem'), cluster.ca!);
+  writeFileSync(join(folder, 'hub-ca.pem'), served.hub.ca!);
+  const config = join(folder, 'agent.yaml');
+  writeFileSync(
+    config,
+    `apiVersion: nodekeeper.dev/v1alpha1
+kind: AgentConfiguration
+endpoint: https://127.0.0.1:${link.port}
+clusterId: edge
+certificateAuthorityFile: ${folder}/ca.pem
+hubEndpoint: ${served.hub.url}
+hubCertificateAuthorityFile: ${folder}/hub-ca.pem
+bootstrapToken: ${lines.join('').trim()}
+hostnameOverride: edge-1
+rootDirectory: ${folder}/root
+runtime: exec
+---
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+failSwapOn: false
+healthzPort: 0
+`,
+  );
+  const agent = spawn(process.execPath, [PROGRAM, '--config', config], {
+    env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] },
+  });
+  let output = '';
+  for (const stream of [agent.stdout, agent.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+  }
+  onTestFinished(async () => {
+    link.restore();
+    await cluster.send('DELETE', PODS, { body: { gracePeriodSeconds: 1 } });
+    await until(async () => (await cluster.send('GET', PODS)).body.items.length === 0, {
+      ...{ withinMs: 30_000, what: `no pods\n${output.slice(-2_000)}` },
+    }).catch(() => undefined);
+    agent.kill('SIGKILL');
+  });
+  const phaseAt = async (api: typeof cluster, name: string): Promise<string | undefined> =>
+    (await api.send('GET', `${PODS}/${name}`)).body.status?.phase;
+  return {
+    ...served,
+    hubKubeconfig,
+    phaseAt,
+    async startPod(name: string, script: string) {
+      const made = await cluster.send('POST', PODS, { body: podOf(name, 'edge-1', [['main', script]]) });
+      expect(made).toMatchObject({ status: 201 });
+      await soon(`pod ${name} at the hub`, async () => (await phaseAt(served.hub, name)) === 'Running', 60_000);
+      await soon('that the hub knows the machine', () => output.includes('the hub of the site knows this machine'));
+    },
+    cut() {
+      link.cut();
+      served.link.cut();
+    },
+    restore() {
+      link.restore();
+      served.link.restore();
+    },
+    output: () => output,
+  };
+}
+
+describe.skipIf(kubectl === undefined)('a hub with machines', { timeout: 180_000 }, () => {
+  it('shows what became of a pod while the link is cut, and the cluster has it afterwards', async () => {
+    const site = await siteWithMachine();
+    const marker = join(directory(), 'end');
+    await site.startPod('job', `until [ -e ${marker} ]; do sleep 0.2; done; exit 3`);
+    const watching = startKubectl(kubectl!, ['get', 'pods', '-w', '--no-headers'], { kubeconfig: site.hubKubeconfig });
+    site.cut();
+    await soon(
+      'that the hub has noticed',
+      async () => (await site.hub.send('GET', PODS)).headers['warning'] !== undefined,
+      40_000,
+    );
+    writeFileSync(marker, '');
+    const fromMs = performance.now();
+    await soon('the end of the pod', async () => (await site.phaseAt(site.hub, 'job')) === 'Failed', 15_000);
+    process.stdout.write(`seen ${Math.round(performance.now() - fromMs)} ms after the command to end\n`);
+    expect(await site.phaseAt(site.cluster, 'job')).toBe('Running');
+    const listed = await startKubectl(kubectl!, ['get', 'pods', '--no-headers'], { kubeconfig: site.hubKubeconfig })
+      .ended;
+    expect(listed.stdout).toMatch(/^job\s+0\/1\s+Error\s/);
+    await soon('the event', () => /job\s+0\/1\s+Error/.test(watching.stdout()));
+    site.restore();
+    await soon('the status at the cluster', async () => (await site.phaseAt(site.cluster, 'job')) === 'Failed', 60_000);
+    const at = async (api: typeof site.cluster) => (await api.send('GET', `${PODS}/job`)).body;
+    await soon(
+      'the same object in both',
+      async () => (await at(site.hub)).metadata.resourceVersion === (await at(site.cluster)).metadata.resourceVersion,
+      60_000,
+    );
+    expect(await at(site.hub)).toEqual(await at(site.cluster));
+  });
+});
