@@ -14,7 +14,7 @@ import type { AgentTime } from '../ports/time.ts';
 import { answeredWith, describeAnswer, isTransient } from '../rules/kube-answer.ts';
 import { nodePath } from '../rules/lease.ts';
 
-/** How long the cluster may take to answer before the hub is told. Milliseconds. */
+/** How long the cluster may take to answer before the hub is sent the status as well. Milliseconds. */
 const PATIENCE_MS = 1_000;
 const HUB_TIMEOUT_MS = 5_000;
 const RETRY_MS = 2_000;
