@@ -6,9 +6,11 @@ import { LongestFirst } from './test/support/longest-first.ts';
  * They replace modules or programs that other tests use. Every other file shares its worker, which saves most imports.
  */
 export const ALONE = [
+  'agent/adapters/windows/native-calls.test.ts',
   'agent/app/pods/remembered-power-cuts.test.ts',
   'shared/store/packed-text.test.ts',
   'test/agent/disk-faults.test.ts',
+  'test/agent/kept-files.test.ts',
   'test/agent/key-rotation.test.ts',
   'test/property/linear-work.test.ts',
   'test/simulation/long-run-fleet.test.ts',

@@ -188,3 +188,18 @@ describe('a list of processors', () => {
     [[0, 2, 4], '0,2,4'],
   ])('%j is %j', (ids, text) => expect(cpuList(ids)).toBe(text));
 });
+
+it('a pod has the limit of the largest moment of its start', () => {
+  const limits = (cpu: string) => ({ resources: { limits: { cpu, memory: '1Gi' } } });
+  const quotaOf = (init: string, sidecar: string, main: string, isSidecarFirst = true): string | undefined => {
+    const starting = { name: 'i', ...limits(init) };
+    const beside = { name: 's', restartPolicy: 'Always', ...limits(sidecar) };
+    const initContainers = isSidecarFirst ? [beside, starting] : [starting, beside];
+    const spec = { initContainers, containers: [{ name: 'm', ...limits(main) }] };
+    return podFiles(node, { metadata: { name: 'p', uid: 'u-1' }, spec })['cpu.max'];
+  };
+  // The init container runs beside the sidecar before it only.
+  expect(quotaOf('3', '1', '1')).toBe('400000 100000');
+  expect(quotaOf('3', '1', '1', false)).toBe('300000 100000');
+  expect(quotaOf('1', '1', '2')).toBe('300000 100000');
+});

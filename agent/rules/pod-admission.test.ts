@@ -147,3 +147,67 @@ describe('taints of the node', () => {
     expect(reasonOf(admit(pod, { node: tainted('NoExecute') }))).toBe('admitted');
   });
 });
+
+describe('a node that is not meant', () => {
+  it('refuses a pod that is bound to another node', () => {
+    expect(admit(asking({}, { nodeName: 'edge-2' }))).toEqual({
+      kind: 'refused',
+      reason: 'NodeName',
+      message: "Predicate NodeName failed: node(s) didn't match the requested node name",
+    });
+    expect(reasonOf(admit(asking({}, { nodeName: '' })))).toBe('admitted');
+  });
+
+  it('refuses a pod of another operating system', () => {
+    const labelled = asking({});
+    labelled.metadata.labels = { 'kubernetes.io/os': 'windows' };
+    expect(reasonOf(admit(labelled))).toBe('PodOSSelectorNodeLabelDoesNotMatch');
+    expect(reasonOf(admit(asking({}, { os: { name: 'windows' } })))).toBe('PodOSNotSupported');
+    expect(reasonOf(admit(asking({}, { os: { name: 'linux' } })))).toBe('admitted');
+  });
+});
+
+describe('ports of the machine', () => {
+  type Port = Record<string, unknown>;
+  const withPorts = (ports: readonly Port[], spec: Record<string, unknown> = {}) =>
+    asking({}, { containers: [{ name: 'c', ports }], ...spec });
+  const sidecar = (restartPolicy: string) => ({
+    containers: [{ name: 'c' }],
+    initContainers: [{ name: 'i', restartPolicy, ports: [{ hostPort: 80 }] }],
+  });
+
+  it.each<[string, KubeObject, KubeObject, string]>([
+    ['of two protocols', withPorts([{ hostPort: 53, protocol: 'UDP' }]), withPorts([{ hostPort: 53 }]), 'admitted'],
+    ['TCP by default', withPorts([{ hostPort: 53, protocol: 'TCP' }]), withPorts([{ hostPort: 53 }]), 'NodePorts'],
+    ['of a sidecar', asking({}, sidecar('Always')), withPorts([{ hostPort: 80 }]), 'NodePorts'],
+    ['of an init container', asking({}, sidecar('OnFailure')), withPorts([{ hostPort: 80 }]), 'admitted'],
+    ['0: none', withPorts([{ hostPort: 0 }]), withPorts([{ hostPort: 0 }]), 'admitted'],
+    ['1: one', withPorts([{ hostPort: 1 }]), withPorts([{ hostPort: 1 }]), 'NodePorts'],
+    [
+      'on any address',
+      withPorts([{ hostPort: 9, hostIP: '0.0.0.0' }]),
+      withPorts([{ hostPort: 9, hostIP: '::1' }]),
+      'NodePorts',
+    ],
+    [
+      'on any address of IPv6',
+      withPorts([{ hostPort: 9, hostIP: '10.0.0.1' }]),
+      withPorts([{ hostPort: 9, hostIP: '::' }]),
+      'NodePorts',
+    ],
+    [
+      'on one address',
+      withPorts([{ hostPort: 9, hostIP: '10.0.0.1' }]),
+      withPorts([{ hostPort: 9, hostIP: '10.0.0.1' }]),
+      'NodePorts',
+    ],
+    [
+      'the second of two',
+      withPorts([{ hostPort: 7 }, { hostPort: 9 }]),
+      withPorts([{ hostPort: 8 }, { hostPort: 9 }]),
+      'NodePorts',
+    ],
+  ])('%s', (_, pod, other, reason) => {
+    expect(reasonOf(admit(pod, { others: [asking({}), other] }))).toBe(reason);
+  });
+});

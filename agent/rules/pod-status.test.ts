@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../shared/kinds/types.ts';
 import type { ContainerState, RunningPod } from '../ports/pod-runtime.ts';
-import { podStatusOf, rejectedStatus } from './pod-status.ts';
+import { isContradicted, podStatusOf, rejectedStatus } from './pod-status.ts';
 
 const T0 = Date.UTC(2026, 0, 2, 3, 4, 5);
 const running: ContainerState = { kind: 'running', startedAtMs: T0 };
@@ -164,4 +164,107 @@ describe('a refused pod', () => {
       startTime: '2026-01-02T03:04:05Z',
     });
   });
+});
+
+describe('the readiness gates of a pod', () => {
+  const gated = (conditions: readonly object[] | undefined): KubeObject => {
+    const pod = podOf('Always', 1);
+    return {
+      ...pod,
+      spec: { ...(pod.spec as object), readinessGates: [{ conditionType: 'a.example/up' }, { conditionType: 'b' }] },
+      ...(conditions === undefined ? {} : { status: { conditions } }),
+    };
+  };
+  const readyOf = (conditions?: readonly object[]) =>
+    conditionOf(statusOf(gated(conditions), found([running])), 'Ready');
+
+  it('are conditions that others write', () => {
+    const up = { type: 'a.example/up', status: 'True' };
+    expect(readyOf([up, { type: 'b', status: 'True' }])).toMatchObject({ status: 'True' });
+    expect(readyOf([up, { type: 'b', status: 'False' }])).toMatchObject({
+      status: 'False',
+      reason: 'ReadinessGatesNotReady',
+      message: 'the status of pod readiness gate "b" is not "True", but False',
+    });
+  });
+
+  it('that nobody has written are false', () => {
+    expect(readyOf()).toMatchObject({
+      reason: 'ReadinessGatesNotReady',
+      message:
+        'corresponding condition of pod readiness gate "a.example/up" does not exist., ' +
+        'corresponding condition of pod readiness gate "b" does not exist.',
+    });
+  });
+
+  it('are no matter of a pod that is not ready', () => {
+    const waiting = found([{ kind: 'waiting', reason: 'ContainerCreating' }]);
+    expect(conditionOf(statusOf(gated([]), waiting), 'Ready')).toMatchObject({ reason: 'ContainersNotReady' });
+    expect(conditionOf(statusOf(gated([]), found([running])), 'ContainersReady')).toMatchObject({ status: 'True' });
+  });
+});
+
+describe('a status that another client changed', () => {
+  const conditions = [
+    { type: 'Ready', status: 'True' },
+    { type: 'PodScheduled', status: 'True' },
+  ];
+  const reported = { phase: 'Running', conditions };
+  it.each<[string, Readonly<Record<string, unknown>> | undefined, boolean]>([
+    ['is none that was not read', undefined, false],
+    ['is the same status', { phase: 'Running', conditions }, false],
+    [
+      'may have more conditions',
+      { phase: 'Running', conditions: [...conditions, { type: 'x', status: 'False' }] },
+      false,
+    ],
+    ['has another phase', { phase: 'Failed', conditions }, true],
+    [
+      'has another condition',
+      { phase: 'Running', conditions: [conditions[0], { type: 'PodScheduled', status: 'False' }] },
+      true,
+    ],
+    ['lacks a condition', { phase: 'Running', conditions: conditions.slice(1) }, true],
+  ])('%s', (_, stored, expected) => {
+    expect(isContradicted(reported, stored)).toBe(expected);
+    expect(isContradicted(undefined, stored)).toBe(false);
+  });
+});
+
+describe('the addresses of a pod', () => {
+  const addressesOf = (ip: string | undefined, hostIp: string | undefined) => {
+    const runningPod = { ...found([running]), ...(ip === undefined ? {} : { ip }) };
+    const status = podStatusOf({ pod: podOf('Always', 1), running: runningPod, before: {}, nowMs: T0, hostIp });
+    const { hostIP, hostIPs, podIP, podIPs } = status;
+    return { hostIP, hostIPs, podIP, podIPs };
+  };
+  const none = { hostIP: undefined, hostIPs: undefined, podIP: undefined, podIPs: undefined };
+  const ofHost = { hostIP: '192.0.2.7', hostIPs: [{ ip: '192.0.2.7' }] };
+
+  it.each<[string | undefined, string | undefined, object]>([
+    ['10.88.0.7', '192.0.2.7', { ...ofHost, podIP: '10.88.0.7', podIPs: [{ ip: '10.88.0.7' }] }],
+    [undefined, '192.0.2.7', { ...ofHost, podIP: '192.0.2.7', podIPs: [{ ip: '192.0.2.7' }] }],
+    ['', '192.0.2.7', { ...none, ...ofHost }],
+    [undefined, undefined, none],
+  ])('%s on a machine with %s', (ip, hostIp, expected) => {
+    expect(addressesOf(ip, hostIp)).toEqual(expected);
+  });
+});
+
+it.each<[boolean | undefined, string, string | undefined]>([
+  [true, 'Running', 'True'],
+  [false, 'Running', 'False'],
+  [true, 'Failed', 'False'],
+  [undefined, 'Running', undefined],
+])('a pod that may start (%s) and is %s says %s', (mayStart, phase, status) => {
+  const facts = { pod: podOf('Always', 1), running: found([running]), nowMs: T0, hostIp: undefined };
+  const computed = podStatusOf({ ...facts, before: { phase }, ...(mayStart === undefined ? {} : { mayStart }) });
+  expect(conditionOf(computed, 'PodReadyToStartContainers')?.['status']).toBe(status);
+});
+
+it('keeps the reason, the message and the start time of before', () => {
+  const before = { phase: 'Failed', reason: 'Evicted', message: 'no disk', startTime: '2026-01-01T00:00:00Z' };
+  expect(statusOf(podOf('Always', 1), found([running]), before)).toMatchObject(before);
+  expect(Object.keys(statusOf(podOf('Always', 1), found([running])))).not.toContain('reason');
+  expect(Object.keys(statusOf(podOf('Always', 1), found([running])))).not.toContain('message');
 });

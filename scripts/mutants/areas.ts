@@ -40,10 +40,11 @@ export const TESTS: Globs = {
   include: [
     '{shared,functions,agent}/**/*.test.ts',
     'cli/replay.test.ts',
-    'test/{conformance,contract,controllers,property}/**/*.test.ts',
+    'test/{agent,conformance,contract,controllers,property}/**/*.test.ts',
   ],
   exclude: [
     'agent/bin/images.test.ts',
+    'test/agent/{disk-faults,key-rotation,offline-month,windows}.test.ts',
     'test/conformance/{access-matrix,machine-supplied-values,scheduler-other-pods,scheduler-queue}.test.ts',
     'test/conformance/validation/*.test.ts',
     'test/contract/{cidr-race,item-store,limiter-race}.test.ts',

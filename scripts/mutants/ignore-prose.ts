@@ -11,6 +11,7 @@ export interface Syntax {
   readonly name?: string;
   readonly value?: unknown;
   readonly callee?: Syntax;
+  readonly expression?: Syntax;
   readonly object?: Syntax;
   readonly property?: Syntax;
   readonly operator?: string;
@@ -28,7 +29,9 @@ const isDefaultOfName = (value: unknown, { operator, left }: Syntax): boolean =>
   value === '' && operator === '??' && left?.type === 'MemberExpression' && NAME_OF_OBJECT.test(textOf(left));
 
 /** Why a node and all below it have no mutants; undefined: they have. */
-export function reasonToIgnore({ type, value, callee }: Syntax, parent?: Syntax): string | undefined {
+export function reasonToIgnore({ type, value, callee, expression }: Syntax, parent?: Syntax): string | undefined {
+  // A mutant removes the whole statement.
+  if (type === 'ExpressionStatement' && expression !== undefined) return reasonToIgnore(expression);
   if (parent !== undefined && isDefaultOfName(value, parent)) return 'a default that no stored object needs';
   if (type === 'StringLiteral' && /\s/.test(String(value))) return 'a sentence';
   if (type === 'TemplateLiteral') return 'a text';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { AREAS, filesOf, sourcesOf, TESTS } from './areas.ts';
-import { reasonToIgnore } from './ignore-prose.ts';
+import { reasonToIgnore, type Syntax } from './ignore-prose.ts';
 import { nearTests } from './near-tests.ts';
 import { refusalsUnder } from './refuse-types.ts';
 
@@ -27,6 +27,9 @@ it('runs the tests of the noun, some others that load the file, and the suites t
   expect(tests).toContain('test/controllers/pod-gc.test.ts');
   const ofOthers = tests.filter((test) => !/^(functions\/pod-gc|test\/(conformance|controllers))\//.test(test));
   expect(ofOthers).toHaveLength(6);
+  const whole = 'test/agent/pod-volumes.test.ts';
+  expect(nearTests(ROOT, 'agent/adapters/volumes/pod-volumes.ts', [whole, tests[0]!])).toEqual([whole]);
+  expect(nearTests(ROOT, 'shared/defined.ts', [whole])).toEqual([]);
 });
 
 it('does not count a type as loaded', () => {
@@ -46,6 +49,12 @@ it('leaves out sentences, log lines, metrics and errors, and no other value', ()
   expect(reasonToIgnore({ type: 'StringLiteral', value: 'word' })).toBeUndefined();
   expect(reasonToIgnore({ type: 'CallExpression', callee: member('logger', 'info') })).toBe('a log line or a metric');
   expect(reasonToIgnore({ type: 'CallExpression', callee: member('store', 'read') })).toBeUndefined();
+  const statement = (callee: Syntax) => ({
+    type: 'ExpressionStatement',
+    expression: { type: 'CallExpression', callee },
+  });
+  expect(reasonToIgnore(statement(member('meter', 'count')))).toBe('a log line or a metric');
+  expect(reasonToIgnore(statement(member('store', 'write')))).toBeUndefined();
   expect(reasonToIgnore({ type: 'NewExpression', callee: named('TickFault') })).toBe('an error');
   expect(reasonToIgnore({ type: 'NewExpression', callee: named('Map') })).toBeUndefined();
 });

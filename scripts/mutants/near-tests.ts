@@ -5,19 +5,23 @@ import ts from 'typescript';
 
 /** Suites of what a system of all rules does. They reach most files, by many imports. */
 const SUITES = /^test\/(conformance|controllers)\//;
+/** They run whole agents, and are near to the files of the agent only. */
+const WHOLE = /^test\/agent\//;
+const AGENT = /^agent\//;
 /** Other test files outside of the noun's folder. What only more distant tests detect lacks a near test. */
 const OTHERS_MAX = 6;
 
-/** Those that load `source`: of its function or noun, of the suites, and a few others by imports in between. */
+/** Those that load `source`: of its function, noun or program, of the suites, and a few others by imports in between. */
 export function nearTests(root: string, source: string, tests: readonly string[]): string[] {
   const loading = tests
     .map((test) => ({ test, distance: distancesFrom(root, test).get(source) ?? Number.POSITIVE_INFINITY }))
     .filter(({ distance }) => distance < Number.POSITIVE_INFINITY)
     .sort((a, b) => a.distance - b.distance)
     .map(({ test }) => test);
-  const own = loading.filter((test) => nounOf(test) === nounOf(source));
+  const isNear = (test: string): boolean => nounOf(test) === nounOf(source) || (AGENT.test(source) && WHOLE.test(test));
+  const own = loading.filter(isNear);
   const suites = loading.filter((test) => SUITES.test(test));
-  const others = loading.filter((test) => !own.includes(test) && !suites.includes(test));
+  const others = loading.filter((test) => !isNear(test) && !SUITES.test(test) && !WHOLE.test(test));
   return [...own, ...others.slice(0, OTHERS_MAX), ...suites];
 }
 

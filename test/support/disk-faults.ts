@@ -6,6 +6,10 @@ import type * as NodeFs from 'node:fs';
 
 export type DiskFault = 'ENOSPC' | 'EROFS' | 'EMFILE' | 'EIO';
 
+export const DISK_FAULTS: readonly DiskFault[] = ['ENOSPC', 'EROFS', 'EMFILE', 'EIO'];
+/** More calls than any scenario makes. */
+const CALLS_MAX = 400;
+
 export const diskFaults = {
   root: '',
   codes: [] as readonly DiskFault[],
@@ -26,6 +30,20 @@ export const diskFaults = {
     return failed;
   },
 };
+
+/** Runs it with the n-th call failing, for each n there is. Returns how many there were. */
+export async function eachCall(
+  root: string,
+  codes: readonly DiskFault[],
+  scenario: (n: number) => Promise<void>,
+): Promise<number> {
+  for (let n = 1; n <= CALLS_MAX; n += 1) {
+    diskFaults.arm(root, codes, n, n);
+    await scenario(n);
+    if (diskFaults.release() === 0) return n - 1;
+  }
+  throw new Error(`more than ${CALLS_MAX} calls`);
+}
 
 const WRITES = new Set(
   'mkdirSync writeFileSync renameSync rmSync ftruncateSync writeFile rename rm link fchmod fsync'.split(' '),

@@ -46,7 +46,7 @@ export const registryTexts = (path: string, name: string): readonly string[] | u
 /** Undefined when there is no such key or value. @throws WindowsError, RegistryTypeError */
 export const registryText = (path: string, name: string): string | undefined => {
   const bytes = read(path, name, TYPE_TEXT);
-  return bytes === undefined ? undefined : (textOf(bytes).split('\0', 1)[0] ?? '');
+  return bytes === undefined ? undefined : textOf(bytes).replace(/\0.*$/s, '');
 };
 
 /** Undefined when there is no such key or value. @throws WindowsError, RegistryTypeError */

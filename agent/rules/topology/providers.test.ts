@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
+import { containersOf } from '../pod-containers.ts';
 import { admitTopology } from './admission.ts';
 import { EMPTY_LEDGER, grantOf, type Ledger, type NumaNode, released } from './ledger.ts';
 import { maskOf, nodeIdsOf } from './mask.ts';
@@ -103,5 +104,20 @@ describe('cores and memory by NUMA node', () => {
       message:
         'Allocate failed due to not enough cpus available to satisfy request: requested=9, available=8, which is unexpected',
     });
+  });
+});
+
+it('names the memory that is missing', () => {
+  const provider = memoryProvider(MACHINE);
+  const onFirst = { mask: maskOf([0]), preferred: true };
+  const allocate = (ledger: Ledger, uid: string, memory: string) => {
+    const wanted = pod(uid, [container('c', '1', memory)]);
+    return provider.allocate(ledger, wanted, containersOf(wanted)[0]!, onFirst);
+  };
+  const first = allocate(EMPTY_LEDGER, 'a', '5Gi');
+  if (first.kind !== 'allocated') throw new Error(first.kind);
+  expect(allocate(first.state, 'b', '12Gi')).toMatchObject({
+    kind: 'failed',
+    message: expect.stringMatching(new RegExp(`${12 * GI}\\D.*\\D${11 * GI}$`)),
   });
 });
