@@ -157,3 +157,30 @@ describe('the second way of a heartbeat', () => {
     expect(sent).toEqual([`${URL} PUT`]);
   });
 });
+
+it('connects again on both ways, and closes the one that it leaves', async () => {
+  const reconnected: string[] = [];
+  const noted = (name: string, base: KubeApi): KubeApi => ({ ...base, reconnect: () => void reconnected.push(name) });
+  const both = withHeartbeatDoor({
+    api: noted(
+      'api',
+      client('api', () => atApi ?? answered(200, named)),
+    ),
+    open: (url) =>
+      noted(
+        url,
+        client(url, () => atDoor),
+      ),
+    monotonicMs: () => nowMs,
+  });
+  both.reconnect();
+  expect(reconnected.splice(0)).toEqual(['api']);
+  await both.send(BEAT);
+  both.reconnect();
+  expect(reconnected.splice(0)).toEqual([URL, 'api']);
+  // It does not answer: the next heartbeats go the other way, whose answer names another URL.
+  atDoor = answered(503);
+  named = 'https://other.example';
+  await both.send(BEAT);
+  expect(reconnected).toEqual([URL, URL]);
+});

@@ -13,7 +13,7 @@ import type { Machine, MachineFacts, MachineUse } from '../ports/machine.ts';
 import { type ReadyErrors, statusEvent } from '../rules/node-conditions.ts';
 import type { NodeEvent } from '../rules/node-event.ts';
 import { nodeInfoOf, wasRebooted } from '../rules/node-info.ts';
-import { nodeResources, type ResourceInput } from '../rules/node-resources.ts';
+import { nodeResources } from '../rules/node-resources.ts';
 import { withPressures, withReady } from '../rules/reported-conditions.ts';
 import { labelsToSet } from '../rules/status-report.ts';
 import { type UsageReading, usageSince } from '../rules/usage-window.ts';
@@ -61,7 +61,6 @@ export interface NodeStatusSources {
   /** `<type>://<version>`; undefined while the runtime does not answer. */
   readonly runtimeVersion: () => string | undefined;
   readonly volumesInUse: () => readonly string[];
-  readonly devices?: () => NonNullable<ResourceInput['devices']>;
 }
 
 interface Readings {
@@ -165,7 +164,7 @@ export class NodeStatusComputation {
   }
 
   #machine(node: KubeNode, { facts, use }: Readings): ComputedNode {
-    const { settings, devices } = this.#sources;
+    const { settings } = this.#sources;
     const resources = nodeResources(node.status, {
       systemReserved: settings.systemReserved,
       kubeReserved: settings.kubeReserved,
@@ -174,7 +173,6 @@ export class NodeStatusComputation {
       podsPerCore: settings.podsPerCore,
       machine: facts,
       rootFsBytes: use?.nodeFs.capacityBytes,
-      ...(devices === undefined ? {} : { devices: devices() }),
     });
     const bootId = facts?.bootId ?? '';
     const rebooted = bootId !== '' && wasRebooted(node.status?.nodeInfo?.['bootID'], bootId);

@@ -218,3 +218,85 @@ describe('the line of an agent', () => {
     expect([opened.length, time.waits]).toEqual([1, [3_600_000]]);
   });
 });
+
+describe('a line', () => {
+  const EXITED: RunningPod = {
+    ...POD,
+    containers: [
+      {
+        name: 'main',
+        restartCount: 0,
+        state: { kind: 'terminated', exitCode: 0, reason: 'Completed', startedAtMs: 0, finishedAtMs: 1 },
+      },
+    ],
+  };
+
+  /** A line of an agent with these pods. `changed` is called when a container changes. */
+  function lineOf(pods: () => Promise<readonly RunningPod[]>) {
+    const time = new SteppedTime(0);
+    const stop = new AbortController();
+    const lines: ReturnType<typeof connection>[] = [];
+    let changed = (_podUid: string): void => {};
+    const runtime: Pick<PodRuntime, 'pods' | 'onChange'> = {
+      pods,
+      onChange(listener) {
+        changed = listener;
+      },
+    };
+    const running = new SessionLine({
+      nodeName: 'n1',
+      time,
+      fraction: () => 1,
+      log: silentLog,
+      stop: stop.signal,
+      runtime,
+      connectPort: () => Promise.reject(new Error('no port')),
+      sessionApi: {
+        async open(): Promise<SessionOpening> {
+          const line = connection();
+          lines.push(line);
+          return { kind: 'opened', connection: line.side };
+        },
+      },
+    }).run();
+    return { time, stop, lines, running, changed: () => changed('u1') };
+  }
+
+  it('is open while a container runs', async () => {
+    let pods: readonly RunningPod[] = [EXITED];
+    const { time, lines, changed, stop, running } = lineOf(async () => pods);
+    await until(() => time.waits.length > 0, SOON);
+    expect(lines).toHaveLength(0);
+    pods = [POD];
+    changed();
+    await until(() => lines.length === 1, SOON);
+    changed();
+    await time.pass(0);
+    expect(lines[0]?.isClosed()).toBe(false);
+    pods = [EXITED];
+    changed();
+    await until(() => lines[0]?.isClosed(), SOON);
+    await until(() => time.waits.length > 1, SOON);
+    expect(lines).toHaveLength(1);
+    stop.abort();
+    await running;
+  });
+
+  it('is not needed while the pods cannot be read', async () => {
+    const { time, lines, stop, running } = lineOf(() => Promise.reject(new Error('no runtime')));
+    await until(() => time.waits.length > 0, SOON);
+    expect(lines).toHaveLength(0);
+    stop.abort();
+    await running;
+  });
+
+  it('and its sessions are closed when the agent stops', async () => {
+    const { lines, stop, running } = lineOf(async () => [POD]);
+    await until(() => lines.length === 1, SOON);
+    lines[0]?.receive(text(JSON.stringify({ session: { id: 's1', podUid: 'u1', purpose: EXEC } })));
+    await until(() => lines.length === 2, SOON);
+    stop.abort();
+    await running;
+    await until(() => lines.every((each) => each.isClosed()), SOON);
+  });
+});
