@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import type { KubeObject } from '../../../shared/kinds/types.ts';
 import { type ItemStore, StoreFault } from '../../../shared/store/item-store.ts';
 import { TickFault } from '../../../shared/ticks/tick.ts';
-import { workloadCluster } from '../../../test/support/workload-cluster.ts';
+import { type WorkloadCluster, workloadCluster } from '../../../test/support/workload-cluster.ts';
 import { fateOf, type OwnerState } from './rule.ts';
 
 const owner = (uid: string, state: OwnerState) => ({
@@ -202,5 +203,118 @@ describe('garbage collection', () => {
     await cluster.create('configmaps', { kind: 'ConfigMap', metadata: { name: 'kept', ownerReferences: [measured] } });
     await cluster.settle();
     expect(await cluster.list('configmaps')).toHaveLength(1);
+  });
+});
+
+/** ConfigMaps with owners that are ConfigMaps too. */
+const mapOf = (name: string, owners: readonly KubeObject[] = [], finalizers: readonly string[] = []): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: {
+    name,
+    ...(finalizers.length > 0 && { finalizers }),
+    ...(owners.length > 0 && {
+      ownerReferences: owners.map(({ metadata }) => ({
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        name: metadata.name ?? '',
+        uid: metadata.uid ?? '',
+        blockOwnerDeletion: true,
+      })),
+    }),
+  },
+});
+const createMap = (cluster: WorkloadCluster, ...map: Parameters<typeof mapOf>) =>
+  cluster.create('configmaps', mapOf(...map));
+const markMap = (cluster: WorkloadCluster, name: string, finalizers: readonly string[]) =>
+  cluster.change('configmaps', name, (object) => ({
+    ...object,
+    metadata: { ...object.metadata, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [...finalizers] },
+  }));
+const map = async (cluster: WorkloadCluster, name: string) =>
+  (await cluster.list('configmaps')).find(({ metadata }) => metadata.name === name);
+
+describe('a deletion in the foreground', () => {
+  it('goes on to the dependents of a dependent, which keeps its other finalizers', async () => {
+    const cluster = workloadCluster();
+    const owner = await createMap(cluster, 'owner');
+    const middle = await createMap(cluster, 'middle', [owner], ['a/b', 'orphan']);
+    await createMap(cluster, 'last', [middle], ['c/d']);
+    await markMap(cluster, 'owner', ['foregroundDeletion']);
+    await cluster.settle();
+    const { metadata } = (await map(cluster, 'middle'))!;
+    expect(metadata.finalizers).toEqual(['a/b', 'foregroundDeletion']);
+    expect(metadata.deletionTimestamp).toBeDefined();
+    expect(metadata.ownerReferences).toMatchObject([{ name: 'owner', blockOwnerDeletion: true }]);
+    expect((await map(cluster, 'last'))?.metadata).toMatchObject({
+      finalizers: ['c/d'],
+      deletionTimestamp: expect.any(String),
+    });
+    expect(await map(cluster, 'owner')).toBeDefined();
+  });
+
+  it('of objects that own each other ends', async () => {
+    const cluster = workloadCluster();
+    const one = await createMap(cluster, 'one');
+    const other = await createMap(cluster, 'other', [one]);
+    await cluster.change('configmaps', 'one', (object) => ({
+      ...object,
+      metadata: { ...object.metadata, ownerReferences: mapOf('one', [other]).metadata.ownerReferences },
+    }));
+    await cluster.settle();
+    await markMap(cluster, 'one', ['foregroundDeletion']);
+    await cluster.settle();
+    expect(await cluster.list('configmaps')).toEqual([]);
+  });
+
+  it('is not begun for an object without dependents', async () => {
+    const cluster = workloadCluster();
+    const owner = await createMap(cluster, 'owner', [], ['foregroundDeletion']);
+    await createMap(cluster, 'dependent', [owner], ['a/b']);
+    await markMap(cluster, 'owner', ['foregroundDeletion']);
+    await cluster.settle();
+    expect((await map(cluster, 'dependent'))?.metadata.finalizers).toEqual(['a/b']);
+  });
+});
+
+describe('an object that another write changes before each commit', () => {
+  const cases: readonly (readonly [string, string, readonly string[]])[] = [
+    ['is collected', 'dependent', []],
+    ['loses its owner', 'dependent', ['orphan']],
+    ['loses its finalizer', 'owner', ['orphan']],
+  ];
+
+  /** Controllers of a cluster in which a label of the map changes before so many of its commits. */
+  const changing = (cluster: WorkloadCluster, name: string, times: number) => {
+    let left = times;
+    return cluster.makeControllers({
+      ...cluster.tables,
+      async transact(writes) {
+        if (left > 0 && writes.some(({ key }) => key.pk.startsWith('o#configmaps#') && key.sk.endsWith(name))) {
+          left -= 1;
+          await cluster.change('configmaps', name, (object) => ({
+            ...object,
+            metadata: { ...object.metadata, labels: { left: String(left) } },
+          }));
+        }
+        return cluster.tables.transact(writes);
+      },
+    });
+  };
+
+  async function postponedAfter(times: number, [, name, finalizers]: (typeof cases)[number]) {
+    const cluster = workloadCluster();
+    const owner = await createMap(cluster, 'owner');
+    await createMap(cluster, 'dependent', [owner]);
+    await cluster.settle();
+    if (finalizers.length > 0) await markMap(cluster, 'owner', finalizers);
+    else await cluster.remove('configmaps', 'owner');
+    const outcome = await changing(cluster, name, times).onWorkloadRecords(await cluster.records());
+    return outcome.postponed.length;
+  }
+
+  it.each(cases)('%s within four attempts, and twice as many with the repetition', async (...of) => {
+    expect(await postponedAfter(7, of)).toBe(0);
+    expect(await postponedAfter(8, of)).toBe(1);
   });
 });
