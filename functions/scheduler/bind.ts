@@ -93,7 +93,8 @@ export async function bindGroup(
     unwritable: [],
     ...parts,
   });
-  for (let attempt = 0; attempt <= GROUP_MAX && placements.length > 0; attempt += 1) {
+  // Each attempt has fewer placements than the one before.
+  while (placements.length > 0) {
     const plan = planOf(dependencies, copy, placements);
     if (plan.kind === 'refused') {
       placements = placements.slice(0, plan.index);
