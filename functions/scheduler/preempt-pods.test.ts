@@ -20,7 +20,7 @@ beforeEach(() => {
   dependencies = workDependencies({
     items,
     clock: { nowMs: () => NOW_MS },
-    random: { uuid: () => `e${(uuids += 1)}`, fraction: () => 0 },
+    random: { uuid: () => `e${uuids++}`, fraction: () => 0 },
     policy: defaultPolicy,
     log: { debug: silent, info: silent, warn: silent, error: silent },
     meter: { add: (name, value) => void metrics.push([name, value]) },
