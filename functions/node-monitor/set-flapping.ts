@@ -25,14 +25,11 @@ export async function setFlapping(
   const { objects, ledger, policy, random } = dependencies;
   const { nodeName, uid, verdict } = decision;
   const history = flapHistoryOf(seen.flaps, nowMs, policy);
-  const isRecent = (mark: number): boolean =>
-    policy.flapThreshold > 0 && (mark + policy.flapWindowSeconds) * 1_000 >= nowMs;
-  const flaps =
-    verdict.kind === 'begin'
-      ? packedFlaps({ ...history, isFlapping: true }, policy)
-      : packedFlaps({ isFlapping: false, marksSeconds: history.marksSeconds.filter(isRecent) }, policy);
+  const isBegin = verdict.kind === 'begin';
+  const hasMarks = isBegin || verdict.sinceSeconds !== undefined;
+  const flaps = hasMarks ? packedFlaps({ ...history, isFlapping: isBegin }, policy) : undefined;
   const events: ObjectWrite[] = [];
-  if (verdict.kind === 'begin') {
+  if (isBegin) {
     const text = nodeFlapping(flapText(verdict, policy), { stableSeconds: policy.flapStableSeconds });
     const about = { kind: 'Node', namespace: '', name: nodeName, uid } as const;
     events.push(eventWrite({ ...text, about, once: nowMs }, { nowMs, eventUid: random.uuid() }));
@@ -44,7 +41,7 @@ export async function setFlapping(
     extra,
   }));
   if (outcome.kind !== 'tooLarge') return;
-  const what = verdict.kind === 'begin' ? 'taint the flapping node' : 'remove the taint of a flapping node';
+  const what = isBegin ? 'taint the flapping node' : 'remove the taint of a flapping node';
   await reportUnwritable(dependencies, { kind: 'Node', object: outcome.node, what, nowMs });
 }
 
