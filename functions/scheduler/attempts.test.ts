@@ -68,7 +68,10 @@ const createNode = (name: string, cpu = '9') =>
     metadata: { name, uid: name, labels: { 'kubernetes.io/hostname': name } },
     status: { allocatable: { cpu, memory: '1Gi', pods: '99' }, conditions: [{ type: 'Ready', status: 'True' }] },
   });
-const createPod = (name: string, { cpu = '10m', ...spec }: { readonly cpu?: string; readonly [field: string]: unknown } = {}) =>
+const createPod = (
+  name: string,
+  { cpu = '10m', ...spec }: { readonly cpu?: string; readonly [field: string]: unknown } = {},
+) =>
   create('pods', {
     kind: 'Pod',
     metadata: { namespace: 'd', name, uid: `uid-${name}` },
@@ -173,7 +176,12 @@ describe('pods that fit', () => {
     for (const name of ['a', 'b', 'c', 'd']) await createPod(name);
     let looks = 0;
     const budget = { hasTime: () => (looks += 1) <= 2 };
-    expect(await attempt(['a', 'b', 'c', 'd'].map((name) => dueOf(name)), { budget })).toEqual(['d/c', 'd/d']);
+    expect(
+      await attempt(
+        ['a', 'b', 'c', 'd'].map((name) => dueOf(name)),
+        { budget },
+      ),
+    ).toEqual(['d/c', 'd/d']);
     expect(commits).toEqual([['a', 'b']]);
   });
 });

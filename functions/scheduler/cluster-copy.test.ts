@@ -306,7 +306,10 @@ describe('a copy of a cluster', () => {
     await put('pods', 'p', BARE);
     await copy.refresh();
     await drop('pods', 'p');
-    copy.bound({ ...BARE, metadata: { namespace: 'd', name: 'p', uid: 'new', resourceVersion: String(2 ** 52) } } as KubePod);
+    copy.bound({
+      ...BARE,
+      metadata: { namespace: 'd', name: 'p', uid: 'new', resourceVersion: String(2 ** 52) },
+    } as KubePod);
     await copy.refresh();
     expect(copy.snapshot.pods.get('d/p')?.uid).toBe('new');
   });
