@@ -69,7 +69,7 @@ function groupOf({ pods = 6, stored = {}, missing = 0, onMissing }: GroupParts =
 async function bind(outcomes: readonly (ScriptedOutcome | Error)[], parts: GroupParts = {}) {
   const { placements, copy, seen } = groupOf(parts);
   const faults = outcomes.filter((each) => each instanceof Error);
-  const { objects, commits } = scriptedCommits(outcomes.filter((each) => !(each instanceof Error)));
+  const { objects, commits } = scriptedCommits(outcomes.flatMap((each) => (each instanceof Error ? [] : [each])));
   const silent = () => {};
   const dependencies = {
     ...workDependencies({
@@ -109,7 +109,7 @@ async function bind(outcomes: readonly (ScriptedOutcome | Error)[], parts: Group
 const ALL = 'p0 p1 p2 p3 p4 p5';
 const NOTHING = { bound: '', refused: ALL, unwritable: '', cause: undefined, isStale: true };
 const TOO_LARGE = (index: number): ScriptedOutcome => ({ kind: 'tooLarge', index });
-const CONFLICT = (index: number): ScriptedOutcome => ({ kind: 'conflict', index, current: undefined });
+const CONFLICT = (index: number): ScriptedOutcome => ({ kind: 'conflict', index });
 const EXTRA = (index: number): ScriptedOutcome => ({ kind: 'extraRefused', index });
 
 describe('a group of bindings', () => {

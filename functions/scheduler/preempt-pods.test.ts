@@ -35,7 +35,7 @@ async function create<T extends KubeObject>(resource: string, object: T): Promis
   if (outcome.kind !== 'committed') throw new Error(outcome.kind);
   return outcome.objects[0] as T;
 }
-const READY = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] } as const;
+const READY: KubePod['status'] = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
 interface PodParts {
   readonly namespace?: string;
   readonly labels?: Record<string, string>;
@@ -53,7 +53,11 @@ const pod = (name: string) =>
   dependencies.objects.get({ resource: 'pods', namespace: 'd', name }) as Promise<KubePod | undefined>;
 
 describe('the budgets of a preemption', () => {
-  const budgetOf = (name: string, spec: object, more: { namespace?: string; status?: object } = {}) =>
+  const budgetOf = (
+    name: string,
+    spec: Record<string, unknown>,
+    more: { readonly namespace?: string; readonly status?: Record<string, unknown> } = {},
+  ) =>
     create('poddisruptionbudgets', {
       kind: 'PodDisruptionBudget',
       metadata: { namespace: more.namespace ?? 'd', name, uid: name },

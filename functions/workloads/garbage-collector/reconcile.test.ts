@@ -212,7 +212,7 @@ const mapOf = (name: string, owners: readonly KubeObject[] = [], finalizers: rea
   kind: 'ConfigMap',
   metadata: {
     name,
-    ...(finalizers.length > 0 && { finalizers }),
+    ...(finalizers.length > 0 && { finalizers: [...finalizers] }),
     ...(owners.length > 0 && {
       ownerReferences: owners.map(({ metadata }) => ({
         apiVersion: 'v1',
@@ -259,7 +259,7 @@ describe('a deletion in the foreground', () => {
     const other = await createMap(cluster, 'other', [one]);
     await cluster.change('configmaps', 'one', (object) => ({
       ...object,
-      metadata: { ...object.metadata, ownerReferences: mapOf('one', [other]).metadata.ownerReferences },
+      metadata: { ...object.metadata, ownerReferences: mapOf('one', [other]).metadata.ownerReferences ?? [] },
     }));
     await cluster.settle();
     await markMap(cluster, 'one', ['foregroundDeletion']);
