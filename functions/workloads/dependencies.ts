@@ -1,7 +1,10 @@
 import { type NamespacePolicies, namespacePolicies } from '../../shared/kinds/quotas/namespace-policies.ts';
+import type { KubeObject, KubePersistentVolume, KubeStorageClass } from '../../shared/kinds/types.ts';
+import { type ObjectCopy, objectCopy } from '../../shared/store/object-copy.ts';
 import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';
 import { type NodeCopy, nodeCopy } from './daemonsets/node-copy.ts';
 import { type KnownSelectors, knownSelectors } from './pods/known-selectors.ts';
+import { listObjects } from './pods/list-objects.ts';
 import { type SpacedCounts, spacedCounts } from './pods/spaced-counts.ts';
 
 export interface WorkloadPorts {
@@ -17,7 +20,18 @@ export interface WorkloadDependencies extends WorkDependencies, WorkloadPorts {
   readonly counts: SpacedCounts;
   /** Labels and taints of every Node, for DaemonSets. */
   readonly daemonNodes: NodeCopy;
+  /** Every PersistentVolume and StorageClass, for claims without a volume. */
+  readonly volumes: ObjectCopy<KubePersistentVolume>;
+  readonly storageClasses: ObjectCopy<KubeStorageClass>;
 }
+
+const copyOf = <Kind extends KubeObject>(common: WorkDependencies, resource: string): ObjectCopy<Kind> =>
+  objectCopy({
+    ...common,
+    resource,
+    listAll: () => listObjects(common, resource, ''),
+    keep: (object) => object as Kind,
+  });
 
 export const workloadDependencies = (common: WorkDependencies, ports: WorkloadPorts): WorkloadDependencies => ({
   ...common,
@@ -27,4 +41,6 @@ export const workloadDependencies = (common: WorkDependencies, ports: WorkloadPo
   services: knownSelectors(common.objects, common.clock, 'services'),
   counts: spacedCounts(common.clock),
   daemonNodes: nodeCopy(common),
+  volumes: copyOf(common, 'persistentvolumes'),
+  storageClasses: copyOf(common, 'storageclasses'),
 });

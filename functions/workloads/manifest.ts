@@ -73,11 +73,15 @@ export const workloadsManifest = {
   timeoutSeconds: 60,
   environment: POLICY_AND_TABLES,
   tables: {
+    // The news for an agent that has a volume to make.
+    health: ['UpdateItem'],
     objects: ['BatchGetItem', 'ConditionCheckItem', 'DeleteItem', 'GetItem', 'Query', ...COMMIT],
     control: {
       'tick#workloads': CLAIM,
       fleet: ['GetItem'],
       'owner#*': ['DeleteItem', 'GetItem', 'UpdateItem'],
+      scheduler: ['UpdateItem'],
+      'volume-work#*': ['PutItem'],
       'workload-shortages': ['GetItem', 'PutItem'],
       'workloads-due': ['DeleteItem', 'PutItem', 'Query'],
     },

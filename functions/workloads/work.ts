@@ -8,6 +8,7 @@
 import { defined } from '../../shared/defined.ts';
 import { gateVerdictFor } from '../../shared/fleet/marks/gate.ts';
 import { controllerOf } from '../../shared/kinds/controller-of.ts';
+import { isFullyBound } from '../../shared/kinds/persistentvolumes/binding.rule.ts';
 import type { KubeDaemonSet, KubeJob, KubeNode, KubeObject, ObjectRef, PodSpec } from '../../shared/kinds/types.ts';
 import { jsonEqual } from '../../shared/kubernetes/json.ts';
 import type { LabelSelectorSpec } from '../../shared/kubernetes/selectors.ts';
@@ -70,6 +71,8 @@ import { longestSeconds, shortagesOf } from './shortage.rule.ts';
 import { readShortages, writeShortages } from './shortage-store.ts';
 import { syncStatefulSet } from './statefulsets/reconcile.ts';
 import { isStatefulSetSettled } from './statefulsets/status.rule.ts';
+import { syncEphemeralClaims } from './volumes/ephemeral-claims.ts';
+import { removeDirectory, syncClaim, syncVolume } from './volumes/reconcile.ts';
 import type { KubeDeployment, KubeReplicaSet } from './workload-types.ts';
 import {
   adoptersOf,
@@ -169,6 +172,8 @@ const repeatLater = ({ items, clock }: WorkloadDependencies, work: Work): Promis
 
 function dueKeyOf(work: Work): DueKey {
   if (work.kind === 'nodesChanged') return { kind: 'daemonSets' };
+  // The content of the volume is not stored any more: if this fails twice, the directory stays.
+  if (work.kind === 'removeDirectory') return { kind: 'workload', ref: work.ref };
   if (work.kind === 'collect') return { kind: 'collect', ownerUid: work.ownerUid };
   if (work.kind === 'checkOwner') return { kind: 'dependents', ownerUid: work.owner.uid };
   if (work.kind === 'finishOwner') {
@@ -220,6 +225,8 @@ async function perform(dependencies: WorkloadDependencies, work: Work, read: Rea
     case 'mirror':
       await syncMirror(dependencies, work.ref);
       return;
+    case 'removeDirectory':
+      return removeDirectory(dependencies, work.removed);
     case 'collect':
       return collectDependents(dependencies, work.ownerUid, work.hasClaim);
     case 'finish':
@@ -275,7 +282,7 @@ type Sync = (
   nodes?: readonly DaemonNode[],
 ) => Promise<SyncReport>;
 
-const SYNCS: Readonly<Record<WorkloadResource | 'namespaces' | 'resourcequotas', Sync>> = {
+const SYNCS: Readonly<Record<WorkloadResource | 'namespaces' | 'pods' | 'resourcequotas', Sync>> = {
   deployments: (dependencies, ref, orphans) =>
     syncDeployment(dependencies, ref, orphans as readonly KubeReplicaSet[] | undefined),
   replicasets: syncReplicaSet,
@@ -288,6 +295,9 @@ const SYNCS: Readonly<Record<WorkloadResource | 'namespaces' | 'resourcequotas',
   statefulsets: syncStatefulSet,
   poddisruptionbudgets: syncBudget,
   services: syncEndpoints,
+  persistentvolumeclaims: syncClaim,
+  persistentvolumes: syncVolume,
+  pods: syncEphemeralClaims,
 };
 
 interface KnownToSync {
@@ -585,6 +595,8 @@ async function sweep(
     poddisruptionbudgets: ({ metadata, status }) => status?.['observedGeneration'] === metadata.generation,
     services: (service) => !unfilled.has(service),
     statefulsets: isStatefulSetSettled,
+    persistentvolumeclaims: isFullyBound,
+    persistentvolumes: ({ status }) => status?.['phase'] === 'Bound' || status?.['phase'] === 'Available',
     // The status of a Job does not show that a pod of it has ended.
     jobs: (job) => !mayChange(job),
   };

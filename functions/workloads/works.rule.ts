@@ -3,7 +3,16 @@ import { defined } from '../../shared/defined.ts';
 import { controllerOf } from '../../shared/kinds/controller-of.ts';
 import { isNamespaceContent } from '../../shared/kinds/namespaces/content-names.ts';
 import { isTerminated } from '../../shared/kinds/pods/phase.ts';
-import type { KubeNode, KubeObject, KubePod, ObjectRef, OwnerReference } from '../../shared/kinds/types.ts';
+import { claimNamesOf } from '../../shared/kinds/pods/pod-claims.ts';
+import type {
+  KubeNode,
+  KubeObject,
+  KubePersistentVolume,
+  KubePersistentVolumeClaim,
+  KubePod,
+  ObjectRef,
+  OwnerReference,
+} from '../../shared/kinds/types.ts';
 import { jsonEqual } from '../../shared/kubernetes/json.ts';
 import { labelsOfConcern } from './disruption/rule.ts';
 import { labelsOfEndpoints, SERVICE_NAME_LABEL } from './endpoints/rule.ts';
@@ -30,6 +39,8 @@ type Labels = Readonly<Record<string, string>>;
 
 export type Work =
   | { readonly kind: 'sync'; readonly ref: ObjectRef }
+  /** A volume of an agent was removed. */
+  | { readonly kind: 'removeDirectory'; readonly ref: ObjectRef; readonly removed: KubePersistentVolume }
   /** Find the owners that a pod or ReplicaSet without a controller may have. */
   | { readonly kind: 'adopt'; readonly orphan: KubeObject; readonly ref: ObjectRef }
   /**
@@ -86,6 +97,8 @@ const KINDS = {
   statefulsets: { kind: 'StatefulSet', owns: ['pods', 'controllerrevisions'], hasClaim: true },
   poddisruptionbudgets: { kind: 'PodDisruptionBudget', owns: [], hasClaim: false },
   services: { kind: 'Service', owns: [], hasClaim: false },
+  persistentvolumeclaims: { kind: 'PersistentVolumeClaim', owns: [], hasClaim: false },
+  persistentvolumes: { kind: 'PersistentVolume', owns: [], hasClaim: false },
 } satisfies Readonly<Record<string, Workload>>;
 export type WorkloadResource = keyof typeof KINDS;
 export const workloadResources = Object.keys(KINDS) as readonly WorkloadResource[];
@@ -97,6 +110,8 @@ export const ownedResources = (resource: string): readonly string[] => workloadO
 export const adoptersOf = (resource: string): readonly WorkloadResource[] =>
   workloadResources.filter((each) => ownedResources(each).includes(resource));
 
+/** A sync of one that is new searches nothing that it may adopt. */
+const ADOPTS_NOTHING: ReadonlySet<string> = new Set(['persistentvolumeclaims', 'persistentvolumes']);
 /** They own nothing. Each sync reads all pods of the namespace, or all objects that a quota counts. */
 export const COUNTED: ReadonlySet<string> = new Set(['resourcequotas', 'poddisruptionbudgets', 'services']);
 
@@ -146,11 +161,13 @@ function worksOf({ ref, before, after }: ObjectRecord): readonly Work[] {
     ...ofNamespace(ref, before, after),
     ...(labels.length === 0 ? [] : [{ kind: 'budgets' as const, ref: budgets, labels }]),
     ...ofServices(ref, before, after),
+    ...ofVolumes(ref, before, after),
   ];
   works.push(...dependentsWorks({ ref, ...defined({ before, after }) }));
   if (after === undefined) return works;
   if (isWorkload(ref.resource)) {
-    works.push({ kind: before === undefined && !COUNTED.has(ref.resource) ? 'adoptAll' : 'sync', ref });
+    const mayAdopt = !COUNTED.has(ref.resource) && !ADOPTS_NOTHING.has(ref.resource);
+    works.push({ kind: before === undefined && mayAdopt ? 'adoptAll' : 'sync', ref });
   }
   if (adoptersOf(ref.resource).length > 0 && isOrphan(after) && mayBeAdoptedNow(before, after)) {
     works.push({ kind: 'adopt', orphan: after, ref });
@@ -216,6 +233,45 @@ function ofServices(ref: ObjectRef, before: KubeObject | undefined, after: KubeO
   const named = before?.metadata.labels?.[SERVICE_NAME_LABEL];
   return resource === 'endpointslices' && named !== undefined ? [{ kind: 'sync', ref: service(named) }] : [];
 }
+
+/** Every claim without a volume. */
+const WAITING_CLAIMS: Work = { kind: 'sync', ref: { resource: 'persistentvolumeclaims', namespace: '', name: '' } };
+
+/**
+ * The other side of a claim or volume that changed; claims that a new volume or class may help; claims of a pod that
+ * is removed, which may be held for it; claims of the ephemeral volumes of a new pod.
+ */
+function ofVolumes(ref: ObjectRef, before: KubeObject | undefined, after: KubeObject | undefined): readonly Work[] {
+  const claim = (namespace: string, name: string): Work => ({
+    kind: 'sync',
+    ref: { resource: 'persistentvolumeclaims', namespace, name },
+  });
+  switch (ref.resource) {
+    case 'pods':
+      if (after === undefined) return claimNamesOf(before as KubePod).map((name) => claim(ref.namespace, name));
+      return before === undefined && hasEphemeralVolumes(after) ? [{ kind: 'sync', ref }] : [];
+    case 'persistentvolumeclaims': {
+      const { volumeName = '' } = ((after ?? before) as KubePersistentVolumeClaim).spec ?? {};
+      const isGone = after === undefined && volumeName !== '';
+      return isGone ? [{ kind: 'sync', ref: { resource: 'persistentvolumes', namespace: '', name: volumeName } }] : [];
+    }
+    case 'persistentvolumes': {
+      const [old, now]: readonly (KubePersistentVolume | undefined)[] = [before, after];
+      const { namespace = '', name = '' } = (now ?? old)?.spec?.claimRef ?? {};
+      const claimed = name === '' ? [] : [claim(namespace, name)];
+      if (now === undefined) return [...claimed, { kind: 'removeDirectory', ref, removed: old ?? { metadata: {} } }];
+      const isFree = now.status?.phase === 'Available' && old?.status?.phase !== 'Available';
+      return isFree ? [WAITING_CLAIMS] : claimed;
+    }
+    case 'storageclasses':
+      return after === undefined ? [] : [WAITING_CLAIMS];
+    default:
+      return [];
+  }
+}
+
+const hasEphemeralVolumes = ({ spec }: KubePod): boolean =>
+  (spec?.volumes ?? []).some(({ ephemeral }) => ephemeral !== undefined);
 
 /** Name of the Job that a pod's label names. */
 export function formerJob(pod: KubeObject): string | undefined {

@@ -23,6 +23,7 @@ import { clusterrolebindings, clusterroles, rolebindings, roles } from '../kinds
 import { roleStorages } from '../kinds/roles/storage.ts';
 import { serviceStorages } from '../kinds/services/storage.ts';
 import { silenceHistogramStorages } from '../kinds/silence-histograms/storage.ts';
+import { storageClassStorages } from '../kinds/storageclasses/storage.ts';
 import type { StorageContext, StorageOptions } from './kind-storage.ts';
 import { objectStorage } from './object-storage.ts';
 import type { ResourceStorage } from './resource-storage.ts';
@@ -43,6 +44,7 @@ const STORAGES = new Map([
   ...roleStorages,
   ...serviceStorages,
   ...silenceHistogramStorages,
+  ...storageClassStorages,
 ]);
 
 export interface Storages {

@@ -50,7 +50,7 @@ export const KIND_EFFECTS: readonly KindEffect[] = [
       'cronjobs.batch',
     ],
     effect: 'acts',
-    what: '[they make and replace pods](workloads.md); a StatefulSet with `volumeClaimTemplates` is refused',
+    what: '[they make and replace pods](workloads.md); the claims of a StatefulSet too',
   },
   {
     kinds: ['poddisruptionbudgets.policy'],
@@ -105,6 +105,11 @@ export const KIND_EFFECTS: readonly KindEffect[] = [
     warning: 'no traffic is routed to the address of the Service',
   },
   {
+    kinds: ['persistentvolumes', 'persistentvolumeclaims', 'storageclasses.storage.k8s.io'],
+    effect: 'acts',
+    what: '[bound](volumes.md); class `local` makes directories on machines with an agent',
+  },
+  {
     kinds: ['volumeattachments.storage.k8s.io', 'csinodes.storage.k8s.io'],
     effect: 'acts',
     what: 'written by kubelets and CSI drivers; volumes that no pod uses are detached from dead nodes',
@@ -152,16 +157,10 @@ export const KIND_EFFECTS: readonly KindEffect[] = [
     warning: 'no traffic is routed by it',
   },
   {
-    kinds: ['persistentvolumes', 'persistentvolumeclaims'],
+    kinds: ['csidrivers.storage.k8s.io', 'csistoragecapacities.storage.k8s.io'],
     effect: 'unenforced',
-    what: 'no claim is bound, and a pod that uses one stays Pending',
-    warning: 'no claim is bound to a volume, and a pod that uses a claim stays Pending',
-  },
-  {
-    kinds: ['storageclasses.storage.k8s.io', 'csidrivers.storage.k8s.io', 'csistoragecapacities.storage.k8s.io'],
-    effect: 'unenforced',
-    what: 'no volume is provisioned',
-    warning: 'no volume is provisioned by it',
+    what: 'no volume is attached or mounted by a driver, except by a kubelet',
+    warning: 'agents attach and mount no volume of a CSI driver',
   },
   {
     kinds: ['horizontalpodautoscalers.autoscaling'],

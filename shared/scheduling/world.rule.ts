@@ -5,8 +5,9 @@ import { zoneKeyOf } from '../fleet/nodes/zone.ts';
 import { hasTaint, TAINT_NOT_READY, TAINT_UNREACHABLE } from '../fleet/taints/taint.ts';
 import { type HostPort, hostPortsOf } from '../kinds/pods/host-ports.ts';
 import { isTerminated } from '../kinds/pods/phase.ts';
+import { claimNamesOf } from '../kinds/pods/pod-claims.ts';
 import type { KubeNode, KubePod, NodeSelectorTerm, PodSpec, TopologySpreadConstraint } from '../kinds/types.ts';
-import { NAME_LENGTH_MAX, type Taint, type Toleration } from '../kubernetes/kubernetes.ts';
+import type { Taint, Toleration } from '../kubernetes/kubernetes.ts';
 import { parseTimeMs } from '../kubernetes/time.ts';
 import {
   type Amounts,
@@ -120,15 +121,6 @@ function spreadConstraint(constraint: TopologySpreadConstraint, labels: Labels):
   };
 }
 
-function claimsOf(pod: KubePod): readonly string[] {
-  const names = (pod.spec?.volumes ?? EMPTY).flatMap((volume) => {
-    if (volume.persistentVolumeClaim !== undefined) return [volume.persistentVolumeClaim.claimName ?? ''];
-    if (volume.ephemeral !== undefined) return [`${pod.metadata.name}-${volume.name}`.slice(0, NAME_LENGTH_MAX)];
-    return [];
-  });
-  return names.length === 0 ? EMPTY : names;
-}
-
 /** Without a tag after the last slash: `:latest` (pkg/util/parsers). */
 export const normalisedImage = (name: string): string =>
   name.lastIndexOf(':') <= name.lastIndexOf('/') ? `${name}:latest` : name;
@@ -200,7 +192,7 @@ export function schedulablePod(pod: KubePod): SchedulablePod {
     images: imagesOf(spec),
     containers: (spec.containers ?? EMPTY).length + (spec.initContainers ?? EMPTY).length,
     controllerUid: metadata.ownerReferences?.find(({ controller }) => controller === true)?.uid ?? '',
-    claims: claimsOf(pod),
+    claims: claimNamesOf(pod),
     usesResourceClaims: (spec.resourceClaims ?? EMPTY).length > 0,
     scheduledCondition:
       scheduled === undefined

@@ -34,6 +34,7 @@
  *                           sk `form`, `probe`       how streams are padded, and who measures it (stream-form-store.ts)
  *          pk `log-requests` sk `<node>#<id>`       a request for the log of a container, TTL (log-request-store.ts)
  *          pk `log-chunks#<id>` sk <sequence>       output that answers it, deleted when read, TTL
+ *          pk `volume-work#<node>` sk `provision#…`, `remove#…`   volumes that its agent makes (volume-work-store.ts)
  *          pk `cidr#<cluster CIDR>#<mask>` sk `b#<block>` and the like   blocks assigned to Nodes (cidr-store.ts)
  *          pk `cloud` sk <node name>                the instance check of a node (watch-list-store.ts)
  *          pk `replica` sk `-`                      of a copy: which cluster, and how far (server/hub/replica-store.ts)

@@ -79,6 +79,10 @@ const READ_PARTS: Readonly<Record<string, ReadPart>> = {
   endpoints: endpointsPart,
   // Their endpoints follow.
   services: ({ metadata, spec }) => [metadata.labels, metadata.deletionTimestamp, metadata.finalizers, spec],
+  persistentvolumeclaims: wholePart,
+  persistentvolumes: wholePart,
+  // Claims wait for a class, or for a default one.
+  storageclasses: ({ metadata }) => metadata.annotations,
 };
 
 /** The parts of a namespace's own objects that are repaired. Others of these resources are read by no controller. */

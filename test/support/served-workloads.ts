@@ -5,7 +5,7 @@ import { fleetControllers } from '../../server/fleet-controllers.ts';
 import { defined } from '../../shared/defined.ts';
 import { defaultPolicy, type Policy } from '../../shared/fleet/policy.ts';
 import type { ConsumedUnits, ItemStore } from '../../shared/store/item-store.ts';
-import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
+import { type MemoryItemStore, memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import { apiInMemory } from './api-in-memory.ts';
 
 const ROUNDS_MAX = 100;
@@ -15,12 +15,15 @@ export interface ServedWorkloadsOptions {
   readonly controllerStore?: (items: ItemStore) => ItemStore;
   readonly apiAuthorities?: () => string;
   readonly onConsumed?: (units: ConsumedUnits) => void;
+  /** Tables that another cluster of this kind has already. */
+  readonly sharedItems?: MemoryItemStore;
   /** Absent: the default policy. */
   readonly policy?: Policy;
 }
 
 export function servedWorkloads(options: ServedWorkloadsOptions = {}) {
-  const items = memoryItemStore({ changesOf: ['objects'], ...defined({ onConsumed: options.onConsumed }) });
+  const items =
+    options.sharedItems ?? memoryItemStore({ changesOf: ['objects'], ...defined({ onConsumed: options.onConsumed }) });
   const authorities = defined({ apiAuthorities: options.apiAuthorities });
   const api = apiInMemory({ items: options.apiStore?.(items) ?? items, ...authorities });
   let uuids = 0;

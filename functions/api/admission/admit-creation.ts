@@ -6,6 +6,8 @@
 import { defined } from '../../../shared/defined.ts';
 import type { PrepareContext, ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import { SYSTEM_NAMESPACES } from '../../../shared/kinds/namespaces/serve.ts';
+import { defaultClass, wantsDefaultClass } from '../../../shared/kinds/persistentvolumes/binding.rule.ts';
+import { persistentvolumeclaims } from '../../../shared/kinds/persistentvolumes/serve.ts';
 import { isLimited, limitViolation } from '../../../shared/kinds/pods/limit-range.ts';
 import { accountNameOf, accountRefusal, mirrorPodRefusal } from '../../../shared/kinds/pods/pod-account.ts';
 import {
@@ -19,6 +21,7 @@ import { isSystemPriorityClass, systemPriorityClasses } from '../../../shared/ki
 import { namespaces, priorityclasses } from '../../../shared/kinds/registry.ts';
 import { runtimeclasses } from '../../../shared/kinds/runtimeclasses/serve.ts';
 import { serviceaccounts } from '../../../shared/kinds/serviceaccounts/serve.ts';
+import { storageclasses } from '../../../shared/kinds/storageclasses/serve.ts';
 import type {
   KubeObject,
   KubePod,
@@ -29,10 +32,13 @@ import type {
 import * as status from '../../../shared/kubernetes/status.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 
-/** Priority classes that are searched for the default one, at most. */
+/** Classes that are searched for the default one, at most. */
 const CLASSES_MAX = 500;
 
-export type AdmittedContext = Pick<PrepareContext, 'account' | 'priority' | 'limitRanges' | 'runtimeClass'>;
+export type AdmittedContext = Pick<
+  PrepareContext,
+  'account' | 'priority' | 'limitRanges' | 'runtimeClass' | 'defaultClassName'
+>;
 
 /** What admission read, for the defaults of the new object. @throws StatusError 403 or 404 when it is refused */
 export async function admitCreation(
@@ -45,6 +51,9 @@ export async function admitCreation(
     isLimited(group, resource) ? dependencies.namespacePolicies.limitRanges(object.metadata.namespace ?? '') : [],
     descriptor.namespaced ? requireNamespace(dependencies, descriptor, object) : undefined,
   ]);
+  if (descriptor === persistentvolumeclaims) {
+    return { limitRanges, ...defined({ defaultClassName: await defaultClassFor(dependencies, object) }) };
+  }
   if (group !== '' || resource !== 'pods') return { limitRanges };
   const [account, runtimeClass, classes] = await Promise.all([
     accountFor(dependencies, object),
@@ -58,6 +67,13 @@ export async function admitCreation(
   const outcome = resolvePriority(object, classes);
   if (outcome.kind === 'refused') throw refuse(outcome.why);
   return { priority: outcome.priority, limitRanges, ...defined({ account: account.account, runtimeClass }) };
+}
+
+/** Source: plugin/pkg/admission/storage/storageclass/setdefault/admission.go. A claim with a class reads nothing. */
+async function defaultClassFor(dependencies: ApiDependencies, claim: KubeObject): Promise<string | undefined> {
+  if (!wantsDefaultClass(claim)) return undefined;
+  const { items } = await dependencies.storageOf(storageclasses).list({ namespace: '', limit: CLASSES_MAX });
+  return defaultClass(items)?.metadata.name;
 }
 
 type AccountOutcome =

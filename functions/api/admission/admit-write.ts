@@ -5,8 +5,11 @@ import type { Call } from '../../../shared/api/call.ts';
 import { PLANNED_SILENCE_SECONDS_MAX, promiseFault } from '../../../shared/fleet/nodes/planned-silence.ts';
 import { certificatesigningrequests } from '../../../shared/kinds/certificates/serve.ts';
 import { effectOf } from '../../../shared/kinds/effects.ts';
+import { classNameOf, grows } from '../../../shared/kinds/persistentvolumes/binding.rule.ts';
+import { persistentvolumeclaims } from '../../../shared/kinds/persistentvolumes/serve.ts';
 import { nodes, priorityclasses } from '../../../shared/kinds/registry.ts';
-import type { KubeObject } from '../../../shared/kinds/types.ts';
+import { storageclasses } from '../../../shared/kinds/storageclasses/serve.ts';
+import type { KubeObject, KubePersistentVolumeClaim, KubeStorageClass } from '../../../shared/kinds/types.ts';
 import { invalidValue } from '../../../shared/kubernetes/causes.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import type { ServeDependencies } from '../dependencies.ts';
@@ -70,6 +73,26 @@ function nodeAdmission(dependencies: ServeDependencies, call: Call, verb: Restri
   };
 }
 
+/**
+ * A claim may ask for more only if its class allows it.
+ * Source: plugin/pkg/admission/storage/persistentvolume/resize/admission.go.
+ */
+const claimAdmission = (dependencies: ServeDependencies, { descriptor }: Call): Admission => ({
+  async admit(next, stored) {
+    if (next === undefined || stored === undefined || !grows(next, stored)) return;
+    const refuse = (why: string) => status.forbidden(descriptor, next.metadata.name ?? '', why);
+    const claim: KubePersistentVolumeClaim = stored;
+    if (claim.status?.phase !== 'Bound') throw refuse('Only bound persistent volume claims can be expanded');
+    const name = classNameOf(claim);
+    const storage: KubeStorageClass | undefined =
+      name === '' ? undefined : await dependencies.storageOf(storageclasses).get('', name);
+    if (storage?.allowVolumeExpansion === true) return;
+    throw refuse(
+      'only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize',
+    );
+  },
+});
+
 /** NodeRestriction skips priority classes, because no node may write them. */
 function admissionOf(dependencies: ServeDependencies, call: Call, verb: RestrictedVerb): Admission {
   const { descriptor, target } = call;
@@ -87,6 +110,17 @@ function admissionOf(dependencies: ServeDependencies, call: Call, verb: Restrict
     };
   }
   if (descriptor.resource === nodes.resource) return nodeAdmission(dependencies, call, verb);
+  if (descriptor === persistentvolumeclaims && target.subresource === '' && verb !== 'delete') {
+    const restriction = nodeRestriction(dependencies, call, verb);
+    const { admit } = claimAdmission(dependencies, call);
+    return {
+      ...restriction,
+      async admit(next, stored) {
+        await restriction.admit?.(next, stored);
+        await admit?.(next, stored);
+      },
+    };
+  }
   if (descriptor !== priorityclasses) return nodeRestriction(dependencies, call, verb);
   return { admit: (next) => admitPriorityClass(dependencies, target.name, next) };
 }

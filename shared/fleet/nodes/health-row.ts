@@ -132,6 +132,8 @@ export const COUNTERS = {
   podsVersion: number('p'),
   /** Changes whenever a log of the node's pods is requested (log-request-store.ts). Absent before the first request. */
   logsVersion: number('j'),
+  /** Changes whenever its agent has to make or remove a volume (volume-work-store.ts). Absent before the first time. */
+  volumesVersion: number('q'),
 };
 
 const NODE_HEALTH = { nodeName: present(text('sk')), ...DIGEST };

@@ -1,31 +1,14 @@
-/** PersistentVolumes and their claims. Nothing binds them here: a claim stays Pending. */
+/** PersistentVolumes and their claims, bound by functions/workloads/volumes. */
 
 import { ageColumn, nameColumn, textColumn } from '../../kubernetes/columns.ts';
-import { withoutNulls } from '../../kubernetes/normal-form.ts';
 import { canonicalQuantity } from '../../kubernetes/quantity.ts';
 import { accessModesCell, ageOf, nameOf } from '../cells.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
-import { preparesStatus } from '../prepare.ts';
 import { STATUS_PART, servedKind } from '../served-kind.ts';
-import type {
-  KubePersistentVolume,
-  KubePersistentVolumeClaim,
-  PersistentVolumeClaimSpec,
-  PersistentVolumeSpec,
-  ResourceList,
-} from '../types.ts';
+import type { KubePersistentVolume, KubePersistentVolumeClaim, ResourceList } from '../types.ts';
+import { preparePersistentVolume, preparePersistentVolumeClaim } from './defaults.ts';
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from './resource.ts';
 import { validatePersistentVolume, validatePersistentVolumeClaim } from './validate.ts';
-
-function storedVolumeSpec(given: PersistentVolumeSpec = {}): PersistentVolumeSpec {
-  const spec = withoutNulls(given);
-  return {
-    ...spec,
-    persistentVolumeReclaimPolicy: spec.persistentVolumeReclaimPolicy || 'Retain',
-    volumeMode: spec.volumeMode ?? 'Filesystem',
-    ...(spec.hostPath === undefined ? {} : { hostPath: { type: '', ...spec.hostPath } }),
-  };
-}
 
 const storageOf = (amounts: ResourceList = {}): string =>
   amounts['storage'] === undefined ? '' : canonicalQuantity(amounts['storage']);
@@ -65,16 +48,8 @@ export const persistentvolumes: ResourceDescriptor = servedKind(PERSISTENT_VOLUM
     ageOf(object, nowMs),
     object.spec?.volumeMode ?? '<unset>',
   ],
-  prepare: preparesStatus(PERSISTENT_VOLUMES, storedVolumeSpec, {
-    emptyStatus: { phase: 'Pending' },
-    hasGeneration: false,
-  }),
+  prepare: preparePersistentVolume,
   validate: validatePersistentVolume,
-});
-
-const storedClaimSpec = (given: PersistentVolumeClaimSpec = {}): PersistentVolumeClaimSpec => ({
-  ...withoutNulls(given),
-  volumeMode: given.volumeMode ?? 'Filesystem',
 });
 
 export const persistentvolumeclaims: ResourceDescriptor = servedKind(PERSISTENT_VOLUME_CLAIMS, {
@@ -105,9 +80,6 @@ export const persistentvolumeclaims: ResourceDescriptor = servedKind(PERSISTENT_
       object.spec?.volumeMode ?? '<unset>',
     ];
   },
-  prepare: preparesStatus(PERSISTENT_VOLUME_CLAIMS, storedClaimSpec, {
-    emptyStatus: { phase: 'Pending' },
-    hasGeneration: false,
-  }),
+  prepare: preparePersistentVolumeClaim,
   validate: validatePersistentVolumeClaim,
 });

@@ -41,6 +41,7 @@ import type {
   PersistentVolumeClaimSpec,
   PersistentVolumeSpec,
 } from '../types.ts';
+import { CLASS_ANNOTATION } from './annotations.ts';
 
 /** Longest name of a driver. */
 const DRIVER_BYTES_MAX = 63;
@@ -195,7 +196,6 @@ function isLess(left: string | undefined, right: string | undefined): boolean {
   return one !== undefined && other !== undefined && compareQuantities(one, other) < 0;
 }
 
-const CLASS_ANNOTATION = 'volume.beta.kubernetes.io/storage-class';
 type DataSource = NonNullable<PersistentVolumeClaimSpec['dataSourceRef']>;
 
 function validateDataSource(source: DataSource | undefined, field: string): Cause[] {

@@ -1,22 +1,15 @@
-/** StorageClasses, CSIDrivers and CSIStorageCapacities. They are stored for the clients that read them. */
+/** StorageClasses, and CSIDrivers and CSIStorageCapacities, which are stored for the clients that read them. */
 
 import { ageColumn, nameColumn, textColumn } from '../../kubernetes/columns.ts';
 import { withoutEmpty, withoutNulls } from '../../kubernetes/normal-form.ts';
 import { ageOf, booleanColumn, nameOf } from '../cells.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
+import { isDefaultClass } from '../persistentvolumes/binding.rule.ts';
 import { validateCsiDriver, validateCsiStorageCapacity, validateStorageClass } from '../persistentvolumes/validate.ts';
 import { preparesSpec, preparesWhole } from '../prepare.ts';
 import { servedKind } from '../served-kind.ts';
 import type { KubeCSIDriver, KubeCSIStorageCapacity, KubeStorageClass } from '../types.ts';
 import { CSI_DRIVERS, CSI_STORAGE_CAPACITIES, STORAGE_CLASSES } from './resource.ts';
-
-const DEFAULT_CLASS_ANNOTATIONS = [
-  'storageclass.kubernetes.io/is-default-class',
-  'storageclass.beta.kubernetes.io/is-default-class',
-];
-
-const isDefaultClass = ({ metadata }: KubeStorageClass): boolean =>
-  DEFAULT_CLASS_ANNOTATIONS.some((name) => metadata.annotations?.[name] === 'true');
 
 export const storageclasses: ResourceDescriptor = servedKind(STORAGE_CLASSES, {
   shortNames: ['sc'],

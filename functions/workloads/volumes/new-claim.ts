@@ -1,0 +1,35 @@
+/** Claims that controllers create, with the defaults and the quotas of a POST. */
+import { preparePersistentVolumeClaim } from '../../../shared/kinds/persistentvolumes/defaults.ts';
+import type { KubePersistentVolumeClaim, ObjectRef } from '../../../shared/kinds/types.ts';
+import { formatTime } from '../../../shared/kubernetes/time.ts';
+import type { ObjectWrite } from '../../../shared/store/object-store.ts';
+import type { WorkloadDependencies } from '../dependencies.ts';
+import { chargedObjects } from '../pods/new-pod.ts';
+import { refOfObject } from '../pods/owner.ts';
+
+export type ClaimCreation =
+  | { readonly kind: 'exists'; readonly claim: KubePersistentVolumeClaim }
+  | { readonly kind: 'created' }
+  | { readonly kind: 'refused'; readonly message: string }
+  /** Another object was charged to the same quota, or the claim was created meanwhile. */
+  | { readonly kind: 'overtaken' };
+
+type Dependencies = Pick<WorkloadDependencies, 'objects' | 'random' | 'clock' | 'namespacePolicies'>;
+
+/** Creates the claim unless one of its name exists. The class of a claim without one is set when it is bound. */
+export async function ensureClaim(dependencies: Dependencies, given: KubePersistentVolumeClaim): Promise<ClaimCreation> {
+  const { objects, random, clock } = dependencies;
+  const ref: ObjectRef = refOfObject('persistentvolumeclaims', given);
+  const found: KubePersistentVolumeClaim | undefined = await objects.get(ref);
+  if (found !== undefined) return { kind: 'exists', claim: found };
+  const nowMs = clock.nowMs();
+  const created = { uid: random.uuid(), creationTimestamp: formatTime(nowMs) };
+  const body = { ...given, metadata: { ...given.metadata, ...created } };
+  const object = preparePersistentVolumeClaim.prepareForCreate(body, { nowMs });
+  const of = { group: '', resource: ref.resource, namespace: ref.namespace, nowMs };
+  const { quotas, refusal } = await chargedObjects(dependencies, of, [object]);
+  if (refusal !== undefined) return { kind: 'refused', message: refusal };
+  const writes: readonly ObjectWrite[] = [{ kind: 'create', ref, object }, ...quotas];
+  const outcome = await objects.commit({ writes });
+  return { kind: outcome.kind === 'committed' ? 'created' : 'overtaken' };
+}
