@@ -11,14 +11,15 @@ import { StoreFault } from '../../shared/store/item-store.ts';
 import type { WorkBudget } from '../../shared/ticks/bounded-work.ts';
 import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';
 import { bindGroup, GROUP_MAX, type Placement } from './bind.ts';
-import { claimsRejection } from './claims.rule.ts';
 import type { ClusterCopy } from './cluster-copy.ts';
 import { heldDraft, preemptionDraft, type QueueHistory, rejectionDraft, withPreemption } from './decisions.ts';
 import * as metric from './metrics.ts';
 import { clearNominations, deleteVictims, readBudgets } from './preempt-pods.ts';
 import { hasPossibleVictims, type PreemptionBudget, type PreemptionOutcome, preempt } from './preemption.rule.ts';
+import { prepareVolumes } from './prepare-volumes.ts';
 import { reportRejection } from './report-rejection.ts';
 import { type CycleOptions, type NoFit, schedulePod } from './rule.ts';
+import { type ClaimStep, volumesOfPod } from './volumes.rule.ts';
 
 /** Refused bindings of one pod in one pass. After them it waits for its backoff. */
 const REFUSALS_MAX = 12;
@@ -122,13 +123,20 @@ class Attempts {
     if (pod === undefined || pod.uid !== due.uid || !isPending(pod) || pod.isGated) return isLast ? this.flush() : [];
     const { clock, meter } = this.#context.dependencies;
     const startMs = clock.nowMs();
-    const claims = defined({ claimsRejection: await this.#claimsRejection(pod) });
-    const outcome = schedulePod(pod, copy.snapshot, { ...options, ...claims });
+    const volumes = pod.claims.length === 0 ? undefined : volumesOfPod(pod, copy.storedVolumes, copy.snapshot);
+    const outcome = schedulePod(pod, copy.snapshot, { ...options, ...defined({ volumes }) });
     const result = outcome.kind === 'fits' ? 'scheduled' : 'unschedulable';
     meter.add(metric.ATTEMPT_DURATION, (clock.nowMs() - startMs) / 1_000, 'Seconds', { result });
     if (outcome.kind === 'fits') {
+      const { node } = copy.snapshot.nodes.get(outcome.nodeName)!;
+      const steps = volumes?.stepsOn(node) ?? [];
+      if (steps.length > 0) {
+        // The volumes of a pod are decided on all bindings before it.
+        if (this.#group.length > 0) return [...(await this.flush()), due];
+        return this.#prepareVolumes(due, outcome.nodeName, steps);
+      }
       copy.snapshot.setPod({ ...pod, nodeName: outcome.nodeName });
-      this.#group.push({ pod, fit: outcome, queue: queueHistory(due), due });
+      this.#group.push({ pod, fit: outcome, queue: queueHistory(due), claims: volumes?.claims ?? [], due });
       return isLast || this.#group.length === GROUP_MAX ? this.flush() : [];
     }
     if (this.#group.length > 0) return [...(await this.flush()), due];
@@ -136,11 +144,25 @@ class Attempts {
     return [];
   }
 
-  /** One read unit per claim, for the few pods that have one. */
-  async #claimsRejection({ namespace, claims }: SchedulablePod): Promise<string | undefined> {
-    if (claims.length === 0) return undefined;
-    const refs = claims.map((name) => ({ resource: 'persistentvolumeclaims', namespace, name }));
-    return claimsRejection(claims, await this.#context.dependencies.objects.getMany(refs));
+  /**
+   * Claims volumes for the pod and selects its node for those that are made there. Its room on the node is kept by the
+   * nomination until its claims are bound. Returns the pod if something changed meanwhile.
+   */
+  async #prepareVolumes(due: DuePod, nodeName: string, steps: readonly ClaimStep[]): Promise<readonly DuePod[]> {
+    const { copy, dependencies, report } = this.#context;
+    const pod = copy.snapshot.pods.get(due.key);
+    const object = copy.pending.get(due.key);
+    if (pod === undefined || object === undefined) return [];
+    const nowMs = dependencies.clock.nowMs();
+    const outcome = await prepareVolumes(dependencies, { pod, object, nodeName, steps }, nowMs);
+    if (outcome.kind === 'refused') {
+      await copy.refresh({ versions: true });
+      return this.#withinRefusals([due]);
+    }
+    copy.bound(outcome.pod);
+    report.rejected += 1;
+    await this.#wait(pod, due, { plugins: ['VolumeBinding'], isError: false, eventAtMs: due.row?.eventAtMs ?? 0 });
+    return [];
   }
 
   /** Commits the group. Returns the pods that must be decided again. */
@@ -272,7 +294,8 @@ class Attempts {
     const refusal =
       dependencies.policy.preemption === 'off' ? 'policy preemption=off' : isHeld ? 'a closed safety gate' : undefined;
     dependencies.meter.add(metric.PREEMPTION_ATTEMPTS, 1, 'Count');
-    const asked = { ...options, ...(refusal === undefined ? {} : { refusal }) };
+    const volumes = pod.claims.length === 0 ? undefined : volumesOfPod(pod, copy.storedVolumes, copy.snapshot);
+    const asked = { ...options, ...defined({ refusal, volumes }) };
     // A count of all pods of their namespaces: not for a pod that cannot preempt anyway.
     if (hasPossibleVictims(pod, copy.snapshot, { noFit, options: asked }))
       this.#budgets ??= await readBudgets(dependencies);

@@ -7,6 +7,7 @@
  *   Pod     has the version that was read: a pod is bound once, and not after its deletion
  *   use     `v` of each node is the version that the process knows: no pod was bound to the node since
  *   Node    has the version that was read: same uid, allocatable, taints, labels, and not cordoned
+ *   claim   has the version that was read: it is bound
  *   order   `v` is the version that the process knows: no pass has bound any pod since
  *
  * Why the requests on a node never exceed what it offers: whoever adds a pod to a node increments `use` in the same
@@ -23,7 +24,7 @@
  *
  * Cost in write units, besides the Pod itself: 2 for use, 2 per 1 KB of the Node, 2 and a share of head and log for the
  * event. Shared by the group: 2 for the order, 2 per 1 KB for the records of pods of one set
- * (decisions/decision-store.ts). 2 per missing Node, which is rare.
+ * (decisions/decision-store.ts). 2 per missing Node, which is rare, and per claim.
  */
 
 import { eventWrite } from '../../shared/events/record-event.ts';
@@ -33,11 +34,13 @@ import { useNode } from '../../shared/fleet/nodes/node-use.ts';
 import { reportUnwritable } from '../../shared/fleet/nodes/report-unwritable.ts';
 import { bindPod } from '../../shared/kinds/pods/bind-pod.ts';
 import { shardsOf } from '../../shared/kinds/resources.ts';
-import type { KubePod, ObjectRef } from '../../shared/kinds/types.ts';
+import type { KubePersistentVolumeClaim, KubePod, ObjectRef } from '../../shared/kinds/types.ts';
 import { advanceOrder } from '../../shared/scheduling/queue-store.ts';
 import { SCHEDULER_NAME, type SchedulablePod } from '../../shared/scheduling/world.rule.ts';
-import { StoreFault, type TransactWrite } from '../../shared/store/item-store.ts';
-import type { CommitOutcome, ObjectWrite } from '../../shared/store/object-store.ts';
+import { is } from '../../shared/store/attributes.ts';
+import { type CheckWrite, StoreFault, type TransactWrite } from '../../shared/store/item-store.ts';
+import { resourceVersionOf } from '../../shared/store/object-record.ts';
+import { type CommitOutcome, type ObjectWrite, objectKey } from '../../shared/store/object-store.ts';
 import { textHash } from '../../shared/text.ts';
 import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';
 import type { ClusterCopy } from './cluster-copy.ts';
@@ -57,6 +60,8 @@ export interface Placement {
   readonly pod: SchedulablePod;
   readonly fit: Fit;
   readonly queue: QueueHistory;
+  /** Its claims, all bound, as they were read. */
+  readonly claims: readonly KubePersistentVolumeClaim[];
 }
 
 export type RefusalCause = 'pod' | 'node' | 'order' | 'contention';
@@ -188,9 +193,24 @@ function planOf(
     useNode(nodeName, copy.useOf(nodeName)),
     nodeUnchanged(nodeName, nodes.get(nodeName)!.node.resourceVersion),
   ]);
-  const extra = [advanceOrder(copy.order), ...guards, ...absent, ...ledger.writeAll(drafts)];
+  const claims = new Map(
+    placements.flatMap((each) => each.claims.map((claim) => [claim.metadata.uid, claim] as const)),
+  );
+  const bound = [...claims.values()].map(claimUnchanged);
+  const extra = [advanceOrder(copy.order), ...guards, ...absent, ...bound, ...ledger.writeAll(drafts)];
   return { kind: 'plan', writes, extra, nodeNames };
 }
+
+/** Its claim is still bound: it was not deleted and created again. */
+const claimUnchanged = (claim: KubePersistentVolumeClaim): CheckWrite => {
+  const { namespace = '', name = '' } = claim.metadata;
+  const resource = 'persistentvolumeclaims';
+  return {
+    kind: 'check',
+    key: objectKey({ resource, namespace, name }, shardsOf(resource)),
+    when: is('rv', resourceVersionOf(claim)),
+  };
+};
 
 const scheduledEvent = ({ key, namespace, name, uid }: SchedulablePod, nodeName: string) =>
   ({

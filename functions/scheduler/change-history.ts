@@ -62,7 +62,7 @@ export class ChangeHistory {
     const changed = { number: this.#changeCount, change };
     this.#changeCount += 1;
     if (concernsOthers(change)) this.#common.add(changed);
-    if (change.kind === 'node') return;
+    if (change.kind !== 'pod') return;
     for (const key of new Set([change.before?.key, change.after?.key])) {
       if (key !== undefined) this.#waiting.get(key)?.own.add(changed);
     }

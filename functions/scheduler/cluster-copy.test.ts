@@ -29,7 +29,9 @@ async function copied() {
   const copy = new ClusterCopy(dependencies, queueStore(items));
   const changes = vi.spyOn(copy.history, 'add');
   const seen = () => {
-    const read = changes.mock.calls.map(([{ kind, before, after }]) => [kind, before?.uid, after?.uid]);
+    const read = changes.mock.calls.map(([change]) =>
+      change.kind === 'volumes' ? [change.kind] : [change.kind, change.before?.uid, change.after?.uid],
+    );
     changes.mockClear();
     return read;
   };

@@ -11,7 +11,14 @@
 import { defined } from '../../shared/defined.ts';
 import { readNodeUses } from '../../shared/fleet/nodes/node-use.ts';
 import { shardsOf } from '../../shared/kinds/resources.ts';
-import type { KubeObject, KubePod } from '../../shared/kinds/types.ts';
+import { withLocalClass } from '../../shared/kinds/storageclasses/local-class.ts';
+import type {
+  KubeObject,
+  KubePersistentVolume,
+  KubePersistentVolumeClaim,
+  KubePod,
+  KubeStorageClass,
+} from '../../shared/kinds/types.ts';
 import type { QueueStore } from '../../shared/scheduling/queue-store.ts';
 import { Snapshot } from '../../shared/scheduling/snapshot.rule.ts';
 import type { Labels } from '../../shared/scheduling/terms.rule.ts';
@@ -22,9 +29,12 @@ import {
   schedulableNode,
   schedulablePod,
 } from '../../shared/scheduling/world.rule.ts';
+import { objectSortKey } from '../../shared/store/layout.ts';
+import { type ObjectCopy, objectCopy } from '../../shared/store/object-copy.ts';
 import { readShardChanges, readShardCursors, type ShardCursors } from '../../shared/store/shard-changes.ts';
 import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';
 import { ChangeHistory } from './change-history.ts';
+import type { StoredVolumes } from './volumes.rule.ts';
 
 const LIST_PAGE = 1_000;
 /** 10 million objects. */
@@ -45,12 +55,33 @@ export class ClusterCopy {
   #hasReadVersions = false;
   #order = 0;
   #pending = new Map<string, KubePod>();
+  readonly #claims: ObjectCopy<KubePersistentVolumeClaim>;
+  readonly #volumes: ObjectCopy<KubePersistentVolume>;
+  readonly #classes: ObjectCopy<KubeStorageClass>;
+  /** As read last; empty before a pod with claims waited. */
+  #lists: readonly (readonly KubeObject[])[] = [];
+  #stored: StoredVolumes = { claims: new Map(), volumes: new Map(), classes: new Map() };
   /** For waiting pods. */
   readonly history = new ChangeHistory();
 
   constructor(dependencies: Dependencies, queue: QueueStore) {
     this.#dependencies = dependencies;
     this.#queue = queue;
+    const copyOf = <Kind extends KubeObject>(resource: string): ObjectCopy<Kind> =>
+      objectCopy({
+        ...dependencies,
+        resource,
+        listAll: () => this.#pagesOf(resource),
+        keep: (object) => object as Kind,
+      });
+    this.#claims = copyOf('persistentvolumeclaims');
+    this.#volumes = copyOf('persistentvolumes');
+    this.#classes = copyOf('storageclasses');
+  }
+
+  /** Claims, volumes and classes. Current only while a pod with claims waits. */
+  get storedVolumes(): StoredVolumes {
+    return this.#stored;
   }
 
   /** Identifies this copy in rows of waiting pods. */
@@ -97,6 +128,30 @@ export class ClusterCopy {
    * outcome.
    */
   async refresh({ versions = false } = {}): Promise<void> {
+    await this.#refreshCluster(versions);
+    if ([...this.#pending.keys()].some((key) => (this.snapshot.pods.get(key)?.claims.length ?? 0) > 0)) {
+      await this.#refreshVolumes();
+    }
+  }
+
+  /** Three read units, and what changed. */
+  async #refreshVolumes(): Promise<void> {
+    const [claims, volumes, stored] = await Promise.all([
+      this.#claims.read(),
+      this.#volumes.read(),
+      this.#classes.read(),
+    ]);
+    const lists = [claims, volumes, stored];
+    if (lists.every((list, index) => list === this.#lists[index])) return;
+    this.#lists = lists;
+    const byName = <Kind extends KubeObject>(list: readonly Kind[]): ReadonlyMap<string, Kind> =>
+      new Map(list.map((each) => [objectSortKey(each.metadata.namespace ?? '', each.metadata.name ?? ''), each]));
+    const classes = withLocalClass(stored);
+    this.#stored = { claims: byName(claims), volumes: byName(volumes), classes: byName(classes) };
+    this.history.add({ kind: 'volumes' });
+  }
+
+  async #refreshCluster(versions: boolean): Promise<void> {
     const before = this.#cursors;
     if (before === undefined) return this.#list();
     // Before the changes: see above.
@@ -152,11 +207,21 @@ export class ClusterCopy {
   }
 
   async #listAll(resource: Resource): Promise<void> {
+    for await (const page of this.#pages(resource)) for (const object of page) this.#set(resource, object);
+  }
+
+  async #pagesOf(resource: string): Promise<readonly KubeObject[]> {
+    const all: KubeObject[] = [];
+    for await (const page of this.#pages(resource)) all.push(...page);
+    return all;
+  }
+
+  async *#pages(resource: string): AsyncGenerator<readonly KubeObject[]> {
     let after: string | undefined;
     for (let pages = 0; pages < LIST_PAGES_MAX; pages += 1) {
       const { objects } = this.#dependencies;
       const page = await objects.list({ resource, limit: LIST_PAGE, ...defined({ continueAfter: after }) });
-      for (const object of page.objects) this.#set(resource, object);
+      yield page.objects;
       if (page.next === undefined) return;
       after = page.next;
     }

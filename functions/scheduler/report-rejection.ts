@@ -50,7 +50,7 @@ function failureEvent({ namespace, name, uid }: SchedulablePod, message: string)
 }
 
 /** The transition time moves only with the status. */
-function withCondition(
+export function withCondition(
   conditions: readonly PodCondition[],
   wanted: { readonly reason: string; readonly message: string },
   nowMs: number,

@@ -81,7 +81,19 @@ describe('a cycle', () => {
       'DynamicResources',
       '0/2 nodes are available: dynamic resource claims are not supported.',
     ],
-    [{}, { claimsRejection: 'x' }, 'VolumeBinding', '0/2 nodes are available: x.'],
+    [
+      {},
+      {
+        volumes: {
+          rejection: { plugin: 'VolumeBinding', text: 'x' },
+          filter: () => undefined,
+          claims: [],
+          stepsOn: () => [],
+        },
+      },
+      'VolumeBinding',
+      '0/2 nodes are available: x.',
+    ],
     [
       {
         affinity: {

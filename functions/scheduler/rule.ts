@@ -18,6 +18,7 @@ import { imageLocalityScore } from './image-locality.rule.ts';
 import { podAffinityFilter, podAffinityScores } from './pod-affinity.rule.ts';
 import { balancedAllocationScore, leastAllocatedScore, resourcesFilter } from './resources.rule.ts';
 import { spreadFilter, spreadScores } from './topology-spread.rule.ts';
+import type { PodVolumes } from './volumes.rule.ts';
 
 export interface CycleOptions {
   /** Share of the nodes to score, in per cent; 0: as upstream by the number of nodes. */
@@ -28,8 +29,8 @@ export interface CycleOptions {
    * open.
    */
   readonly hasRecentHeartbeat?: (nodeName: string) => boolean;
-  /** Why the claims of the pod keep it from every node. Absent: it has none. */
-  readonly claimsRejection?: string;
+  /** The claims of the pod. Absent: it has none. */
+  readonly volumes?: PodVolumes;
 }
 
 const WEIGHTS = {
@@ -102,12 +103,12 @@ export function feasibleNodesWanted(nodes: number, percentage: number): number {
 /** A property of the pod alone that no node can satisfy. */
 function podRejection(
   pod: SchedulablePod,
-  { claimsRejection }: CycleOptions,
+  { volumes }: CycleOptions,
 ): { readonly plugin: PluginName; readonly text: string } | undefined {
   if (pod.usesResourceClaims) {
     return { plugin: 'DynamicResources', text: 'dynamic resource claims are not supported' };
   }
-  if (claimsRejection !== undefined) return { plugin: 'VolumeBinding', text: claimsRejection };
+  if (volumes?.rejection !== undefined) return volumes.rejection;
   return namedNodes(pod)?.size === 0 ? { plugin: 'NodeAffinity', text: 'pod affinity terms conflict' } : undefined;
 }
 
@@ -122,6 +123,7 @@ export function filtersOf(pod: SchedulablePod, snapshot: Snapshot, options: Cycl
     nodeAffinityFilter(pod),
     pod.hostPorts.length === 0 ? undefined : hostPortFilter(pod),
     resourcesFilter(pod),
+    options.volumes?.filter,
     spreadFilter(pod, snapshot),
     podAffinityFilter(pod, snapshot),
     gate,

@@ -2,7 +2,6 @@
 import { describe, expect, it } from 'vitest';
 import type { NodeState, Snapshot } from '../../shared/scheduling/snapshot.rule.ts';
 import type { SchedulablePod } from '../../shared/scheduling/world.rule.ts';
-import { claimsRejection } from './claims.rule.ts';
 import { availability, countedReasons, eventNote } from './failure-message.rule.ts';
 import { imageLocalityScore } from './image-locality.rule.ts';
 import { balancedAllocationScore, leastAllocatedScore, resourcesFilter } from './resources.rule.ts';
@@ -27,25 +26,6 @@ describe('the message of a pod that fits nowhere', () => {
     expect(wide).toBe(`${'ü'.repeat(510)} ...`);
     expect(eventNote('ü'.repeat(512))).toBe('ü'.repeat(512));
   });
-});
-
-it.each([
-  [[undefined], 'persistentvolumeclaim "c0" not found'],
-  [[{ metadata: { deletionTimestamp: 'x' } }], 'persistentvolumeclaim "c0" is being deleted'],
-  [[{ metadata: {} }, undefined], 'persistentvolumeclaim "c1" not found'],
-  [[{ metadata: {}, status: { phase: 'Pending' } }], 'pod has unbound immediate PersistentVolumeClaims'],
-  [
-    [{ metadata: {}, status: { phase: 'Bound' } }, { metadata: {} }],
-    'pod has unbound immediate PersistentVolumeClaims',
-  ],
-  [[{ metadata: {}, status: { phase: 'Bound' } }], 'volumes of persistentvolumeclaims are not supported'],
-])('a pod with the claims %j fits nowhere: %s', (stored, text) => {
-  expect(
-    claimsRejection(
-      stored.map((_, at) => `c${at}`),
-      stored as never,
-    ),
-  ).toBe(text);
 });
 
 describe('an image on a node', () => {

@@ -41,7 +41,8 @@ describe('the scheduler', () => {
     await cluster.pod('p', { spec: { volumes } });
     await cluster.settle();
     expect(await cluster.reasons('p')).toBe('persistentvolumeclaim "data" not found.');
-    const spec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } };
+    const resources = { requests: { storage: '1Gi' } };
+    const spec = { accessModes: ['ReadWriteOnce'], storageClassName: '', resources };
     await cluster.send('POST', claims, { body: { metadata: { name: 'data' }, spec } });
     await cluster.at(301);
     expect(await cluster.reasons('p')).toBe('persistentvolumeclaim "logs" not found.');

@@ -160,7 +160,7 @@ export const KIND_EFFECTS: readonly KindEffect[] = [
     kinds: ['csidrivers.storage.k8s.io', 'csistoragecapacities.storage.k8s.io'],
     effect: 'unenforced',
     what: 'no volume is attached or mounted by a driver, except by a kubelet',
-    warning: 'agents attach and mount no volume of a CSI driver',
+    warning: 'no volume of it is attached or mounted by agents',
   },
   {
     kinds: ['horizontalpodautoscalers.autoscaling'],

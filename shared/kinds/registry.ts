@@ -5,6 +5,7 @@ import { certificatesigningrequests } from './certificates/serve.ts';
 import { clusterstatuses } from './cluster-statuses/serve.ts';
 import { configmaps } from './configmaps/serve.ts';
 import { controllerrevisions, podtemplates } from './controllerrevisions/serve.ts';
+import { csidrivers, csistoragecapacities } from './csidrivers/serve.ts';
 import { csinodes } from './csinodes/serve.ts';
 import { daemonsets } from './daemonsets/serve.ts';
 import { decisions } from './decisions/serve.ts';
@@ -31,7 +32,7 @@ import { serviceaccounts } from './serviceaccounts/serve.ts';
 import { endpoints, endpointslices, services } from './services/serve.ts';
 import { silencehistograms } from './silence-histograms/serve.ts';
 import { statefulsets } from './statefulsets/serve.ts';
-import { csidrivers, csistoragecapacities, storageclasses } from './storageclasses/serve.ts';
+import { storageclasses } from './storageclasses/serve.ts';
 import { volumeattachments } from './volumeattachments/serve.ts';
 
 /** Every resource that is served and stored, in the order of discovery. Self reviews are in self-reviews.ts. */

@@ -8,6 +8,7 @@ import { SIGNING_REQUESTS } from './certificates/resource.ts';
 import { CLUSTER_STATUSES } from './cluster-statuses/resource.ts';
 import { CONFIG_MAPS } from './configmaps/resource.ts';
 import { CONTROLLER_REVISIONS, POD_TEMPLATES } from './controllerrevisions/resource.ts';
+import { CSI_DRIVERS, CSI_STORAGE_CAPACITIES } from './csidrivers/resource.ts';
 import { CSI_NODES } from './csinodes/resource.ts';
 import { DAEMON_SETS } from './daemonsets/resource.ts';
 import { DECISIONS } from './decisions/resource.ts';
@@ -32,7 +33,7 @@ import { SERVICE_ACCOUNTS } from './serviceaccounts/resource.ts';
 import { ENDPOINT_SLICES, ENDPOINTS, SERVICES } from './services/resource.ts';
 import { SILENCE_HISTOGRAMS } from './silence-histograms/resource.ts';
 import { STATEFUL_SETS } from './statefulsets/resource.ts';
-import { CSI_DRIVERS, CSI_STORAGE_CAPACITIES, STORAGE_CLASSES } from './storageclasses/resource.ts';
+import { STORAGE_CLASSES } from './storageclasses/resource.ts';
 import type { StoredResource } from './stored-resource.ts';
 import { VOLUME_ATTACHMENTS } from './volumeattachments/resource.ts';
 

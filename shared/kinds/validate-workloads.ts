@@ -217,14 +217,6 @@ function validateStatefulSpec(spec: StatefulSetSpec): Cause[] {
       causes.push(invalidValue('spec.serviceName', spec.serviceName, error));
     }
   }
-  if ((spec.volumeClaimTemplates ?? []).length > 0) {
-    causes.push(
-      forbiddenField(
-        'spec.volumeClaimTemplates',
-        'nothing binds or provisions volumes here: use a volume of another type in the template',
-      ),
-    );
-  }
   for (const name of ['whenDeleted', 'whenScaled'] as const) {
     const policy = spec.persistentVolumeClaimRetentionPolicy?.[name];
     if (policy === undefined || RETENTION_POLICIES.includes(policy)) continue;

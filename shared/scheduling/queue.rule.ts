@@ -62,8 +62,9 @@ export interface QueuedPod {
 export const inQueueOrder = (one: QueuedPod, other: QueuedPod): number =>
   other.pod.priority - one.pod.priority || one.queuedAtMs - other.queuedAtMs || (one.pod.uid < other.pod.uid ? -1 : 1);
 
-/** A change of a Node or a pod. An absent side does not exist. */
+/** A change of a Node or a pod, an absent side does not exist; or of any claim, volume or class. */
 export type WorldChange =
+  | { readonly kind: 'volumes' }
   | { readonly kind: 'node'; readonly before: SchedulableNode | undefined; readonly after: SchedulableNode | undefined }
   | { readonly kind: 'pod'; readonly before: SchedulablePod | undefined; readonly after: SchedulablePod | undefined };
 
@@ -73,6 +74,8 @@ type PodChange = Extract<WorldChange, { kind: 'pod' }>;
 interface Hints {
   readonly node?: (pod: SchedulablePod, change: NodeChange) => boolean;
   readonly pod?: (pod: SchedulablePod, change: PodChange, namespaces: NamespaceLabels) => boolean;
+  /** Whether a claim, volume or class may help. */
+  readonly volumes?: true;
   /** The waiting pod itself changed. */
   readonly own?: (before: SchedulablePod, after: SchedulablePod) => boolean;
 }
@@ -174,6 +177,9 @@ const podAffinityHints: Hints = {
   own: (before, after) => !sameLabels(before, after),
 };
 
+const gainedLabels = (_pod: SchedulablePod, { before, after }: NodeChange): boolean =>
+  after !== undefined && (before === undefined || !sameLabels(before, after));
+
 const HINTS: Readonly<Record<PluginName, Hints>> = {
   NodeResourcesFit: {
     pod: (_pod, change) => left(change),
@@ -204,14 +210,25 @@ const HINTS: Readonly<Record<PluginName, Hints>> = {
   },
   PodTopologySpread: spreadHints,
   InterPodAffinity: podAffinityHints,
-  VolumeBinding: { own: (before, after) => !sameTolerations(before, after) || !sameLabels(before, after) },
+  VolumeRestrictions: {
+    pod: ({ namespace, claims }, change) =>
+      left(change) &&
+      change.before?.namespace === namespace &&
+      change.before.claims.some((each) => claims.includes(each)),
+  },
+  VolumeZone: { volumes: true, node: gainedLabels },
+  VolumeBinding: {
+    volumes: true,
+    node: gainedLabels,
+    own: (before, after) => !sameTolerations(before, after) || !sameLabels(before, after),
+  },
   DynamicResources: { own: (before, after) => !sameTolerations(before, after) || !sameLabels(before, after) },
   SafetyGate: {},
 };
 
 /** Whether the change may help other pods than its own: only a pod with a node or a nomination occupies room. */
 export const concernsOthers = (change: WorldChange): boolean =>
-  change.kind === 'node' || counts(change.before) || counts(change.after) || left(change);
+  change.kind !== 'pod' || counts(change.before) || counts(change.after) || left(change);
 
 /** Whether the change may let the pod be scheduled: permission to try again, never a promise. */
 export function mayHelp(
@@ -221,6 +238,7 @@ export function mayHelp(
 ): boolean {
   return plugins.some((plugin) => {
     const hints = HINTS[plugin];
+    if (change.kind === 'volumes') return hints.volumes === true;
     if (change.kind === 'node') return hints.node?.(pod, change) ?? false;
     const { before, after } = change;
     const isOwn = after?.uid === pod.uid;

@@ -99,6 +99,7 @@ export async function driveEverything(recordFile: string, say: (line: string) =>
       machinesInTheCloud,
       podGarbage,
       placedPods,
+      claimedVolumes,
       deployedPods,
       deletedNode,
       newInstance,
@@ -131,6 +132,17 @@ export async function driveEverything(recordFile: string, say: (line: string) =>
   } finally {
     await local.stop();
   }
+}
+
+/** A pod with a claim: the binder asks the machine of the node that the scheduler selected. */
+async function claimedVolumes({ send, shows }: Stage): Promise<void> {
+  const namespace = '/api/v1/namespaces/default';
+  const spec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Mi' } } };
+  await send('POST', `${namespace}/persistentvolumeclaims`, { metadata: { name: 'driven' }, spec });
+  const volumes = [{ name: 'd', persistentVolumeClaim: { claimName: 'driven' } }];
+  const containers = [{ name: 'c', image: 'i' }];
+  await send('POST', `${namespace}/pods`, { metadata: { name: 'driven' }, spec: { volumes, containers } });
+  await shows(`${namespace}/persistentvolumeclaims/driven`, 'volume.kubernetes.io/storage-provisioner');
 }
 
 /** Names of the nodes that are Ready. */

@@ -32,9 +32,11 @@ import { attemptRevisionedSync, type RevisionedKind, type RevisionedSet } from '
 import { REVISION_LABEL, surplusRevisions, templateOf } from '../pods/revisions.rule.ts';
 import { deleteRevisions } from '../pods/revisions.ts';
 import type { KubeStatefulSet } from '../workload-types.ts';
+import { withClaims } from './claims.rule.ts';
+import { type ClaimsOutcome, ensureClaims, settleClaimOwners } from './claims.ts';
 import { awaitedText, podAwaitedDraft, statefulPodsDraft } from './decisions.ts';
 import { ordinalOf, podNameOf, templateForOrdinal, withIdentity } from './identity.rule.ts';
-import { decideStatefulSet, type OrdinalPod, type StatefulDecision, type StatefulRules } from './rule.ts';
+import { decideStatefulSet, isWanted, type OrdinalPod, type StatefulDecision, type StatefulRules } from './rule.ts';
 import { statefulSetStatus } from './status.rule.ts';
 
 const COMPONENT = 'statefulset-controller';
@@ -175,6 +177,14 @@ async function apply(
   const { set, ref, pods, nowMs } = sync;
   const identified = await restoreIdentities(dependencies, sync);
   if (identified === 'overtaken') return identified;
+  if ((set.spec?.volumeClaimTemplates ?? []).length > 0 && set.metadata.deletionTimestamp === undefined) {
+    const claimed = [...sync.stored].map(([ordinal, pod]) => ({
+      ordinal,
+      pod,
+      isCondemned: !isWanted(sync.rules, ordinal),
+    }));
+    if ((await settleClaimOwners(dependencies, set, claimed)) === 'overtaken') return 'overtaken';
+  }
   const created = await createMissing(dependencies, { ...sync, fence: identified.fence }, decision);
   if (created === 'overtaken') return created;
   let { fence } = created;
@@ -240,9 +250,17 @@ async function createMissing(
   const reference = controllerReference('StatefulSet', set);
   const make = await podMaker(dependencies, { namespace: ref.namespace, reference, template }, nowMs);
   const nameOf = (index: number): string => podNameOf(ref.name, create[index]?.ordinal ?? 0);
+  const claims = new Map<number, ClaimsOutcome>();
+  for (const { ordinal } of create) {
+    const outcome = await ensureClaims(dependencies, set, ordinal);
+    if (outcome.kind === 'overtaken') return 'overtaken';
+    claims.set(ordinal, outcome);
+  }
   const makePod = (index: number, name: string): PodCreation => {
     const { ordinal = 0, revision = '' } = create[index] ?? {};
-    const own = templateForOrdinal(templateOfRevision(sync, revision), {
+    const claimed = claims.get(ordinal);
+    if (claimed?.kind === 'failed') return { kind: 'refused', message: claimed.message };
+    const own = templateForOrdinal(withClaims(templateOfRevision(sync, revision), set, ordinal), {
       setName: ref.name,
       serviceName: set.spec?.serviceName ?? '',
       ordinal,

@@ -80,16 +80,10 @@ function unbound(world: ClaimWorld): ClaimDecision {
   if (named.spec?.claimRef === undefined) {
     const why = mismatchOf(named, claim);
     if (why === undefined) return bind(named, claim, nowMs);
-    return pending(
-      claim,
-      warning('VolumeMismatch', `Cannot bind to requested volume ${JSON.stringify(name)}: ${why}`),
-    );
+    return pending(claim, warning('VolumeMismatch', `Cannot bind to requested volume ${JSON.stringify(name)}: ${why}`));
   }
   if (isBoundToClaim(named, claim)) return bind(named, claim, nowMs);
-  return pending(
-    claim,
-    warning('FailedBinding', `volume ${JSON.stringify(name)} already bound to a different claim.`),
-  );
+  return pending(claim, warning('FailedBinding', `volume ${JSON.stringify(name)} already bound to a different claim.`));
 }
 
 /** A person did not choose a volume. */
@@ -102,10 +96,7 @@ function unnamed(world: ClaimWorld): ClaimDecision {
     return { claim: { ...claim, spec: { ...claim.spec, storageClassName: fallback.metadata.name } } };
   }
   if (waits) {
-    return pending(
-      claim,
-      normal('WaitForFirstConsumer', 'waiting for first consumer to be created before binding'),
-    );
+    return pending(claim, normal('WaitForFirstConsumer', 'waiting for first consumer to be created before binding'));
   }
   if (classNameOf(claim) !== '') return provision(world);
   const why = 'no persistent volumes available for this claim and no storage class is set';
@@ -155,11 +146,7 @@ function bound({ claim, named, nowMs }: ClaimWorld): ClaimDecision {
   }
   const claimed = named.spec?.claimRef;
   if (claimed === undefined || claimed.uid === claim.metadata.uid) return bind(named, claim, nowMs);
-  return lost(
-    claim,
-    'ClaimMisbound',
-    'Two claims are bound to the same volume, this one is bound incorrectly',
-  );
+  return lost(claim, 'ClaimMisbound', 'Two claims are bound to the same volume, this one is bound incorrectly');
 }
 
 function lost(claim: KubePersistentVolumeClaim, reason: string, message: string): ClaimDecision {

@@ -17,7 +17,10 @@ export type ClaimCreation =
 type Dependencies = Pick<WorkloadDependencies, 'objects' | 'random' | 'clock' | 'namespacePolicies'>;
 
 /** Creates the claim unless one of its name exists. The class of a claim without one is set when it is bound. */
-export async function ensureClaim(dependencies: Dependencies, given: KubePersistentVolumeClaim): Promise<ClaimCreation> {
+export async function ensureClaim(
+  dependencies: Dependencies,
+  given: KubePersistentVolumeClaim,
+): Promise<ClaimCreation> {
   const { objects, random, clock } = dependencies;
   const ref: ObjectRef = refOfObject('persistentvolumeclaims', given);
   const found: KubePersistentVolumeClaim | undefined = await objects.get(ref);

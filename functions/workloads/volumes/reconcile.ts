@@ -20,8 +20,8 @@
  */
 
 import { recordEvents } from '../../../shared/events/record-event.ts';
-import { conditionOf } from '../../../shared/fleet/nodes/conditions.ts';
 import { nodeRef } from '../../../shared/fleet/nodes/change-node.ts';
+import { conditionOf } from '../../../shared/fleet/nodes/conditions.ts';
 import { LOCAL_PROVISIONER } from '../../../shared/kinds/persistentvolumes/annotations.ts';
 import {
   classNameOf,
@@ -136,10 +136,7 @@ async function attemptClaim(dependencies: WorkloadDependencies, ref: ObjectRef):
   return { lookAgainAtMs: clock.nowMs() + PROVISION_WAIT_MS };
 }
 
-function writesOf(
-  claim: KubePersistentVolumeClaim,
-  { claim: next, volume }: ClaimDecision,
-): readonly ObjectWrite[] {
+function writesOf(claim: KubePersistentVolumeClaim, { claim: next, volume }: ClaimDecision): readonly ObjectWrite[] {
   const writes: ObjectWrite[] = [];
   if (volume !== undefined && !jsonEqual(volume.previous, volume.next)) writes.push(updated(VOLUMES, volume));
   if (!jsonEqual(claim, next)) writes.push(updated(CLAIMS, { previous: claim, next }));
@@ -179,8 +176,7 @@ async function attemptVolume(dependencies: WorkloadDependencies, ref: ObjectRef)
   if (volume === undefined) return {};
   const { claimRef } = volume.spec ?? {};
   const claimed = { resource: CLAIMS, namespace: claimRef?.namespace ?? '', name: claimRef?.name ?? '' };
-  const claim: KubePersistentVolumeClaim | undefined =
-    claimRef === undefined ? undefined : await objects.get(claimed);
+  const claim: KubePersistentVolumeClaim | undefined = claimRef === undefined ? undefined : await objects.get(claimed);
   const decision = decideVolume({ volume, nowMs: clock.nowMs(), ...(claim === undefined ? {} : { claim }) });
   if (!jsonEqual(volume, decision.volume)) {
     const { kind } = await objects.commit({ writes: [updated(VOLUMES, { previous: volume, next: decision.volume })] });
@@ -198,5 +194,6 @@ export async function removeDirectory(
 ): Promise<void> {
   const nodeName = localNodeOf(removed);
   const isKept = removed.spec?.persistentVolumeReclaimPolicy !== 'Delete';
-  if (nodeName !== undefined && !isKept) await askForWork(items, nodeName, { kind: 'remove', name: removed.metadata.name ?? '' });
+  if (nodeName !== undefined && !isKept)
+    await askForWork(items, nodeName, { kind: 'remove', name: removed.metadata.name ?? '' });
 }

@@ -42,7 +42,10 @@ export function decideVolume({ volume, claim: named, nowMs }: VolumeWorld): Volu
   if (claimRef === undefined) return { volume: withVolumePhase(volume, 'Available', nowMs) };
   // It is reserved by a person. The claim binds it.
   if ((claimRef.uid ?? '') === '') {
-    return { volume: withVolumePhase(volume, 'Available', nowMs), ...(named === undefined ? {} : { claimWaits: true }) };
+    return {
+      volume: withVolumePhase(volume, 'Available', nowMs),
+      ...(named === undefined ? {} : { claimWaits: true }),
+    };
   }
   // Another claim of the name is none of its claims.
   const claim = named?.metadata.uid === claimRef.uid ? named : undefined;

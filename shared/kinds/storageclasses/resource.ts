@@ -7,17 +7,3 @@ export const STORAGE_CLASSES = storedResource({
   kind: 'StorageClass',
   scope: 'cluster',
 });
-
-export const CSI_DRIVERS = storedResource({
-  group: STORAGE_GROUP,
-  resource: 'csidrivers',
-  kind: 'CSIDriver',
-  scope: 'cluster',
-});
-
-export const CSI_STORAGE_CAPACITIES = storedResource({
-  group: STORAGE_GROUP,
-  resource: 'csistoragecapacities',
-  kind: 'CSIStorageCapacity',
-  scope: 'namespaced',
-});
