@@ -52,7 +52,7 @@ function groupOf({ pods = 6, stored = {}, missing = 0, onMissing }: GroupParts =
     else if (stored[index] !== undefined) pending.set(pod.key, { ...object, ...stored[index] });
     const nodeName = index === onMissing ? 'gone' : `n${index % 2}`;
     const fit: Fit = { kind: 'fits', nodeName, feasible: 1, examined: 2, best: [], rejections: new Map() };
-    return { pod, fit, queue: { queuedAtMs: NOW_MS, attempt: 1 } };
+    return { pod, fit, claims: [], queue: { queuedAtMs: NOW_MS, attempt: 1 } };
   });
   const seen = { bound: [] as string[], advanced: [] as string[] };
   const copy = {
