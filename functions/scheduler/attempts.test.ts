@@ -261,11 +261,23 @@ describe('a pod that cannot be written', () => {
     expect((await pod('a')).spec?.nodeName).toBe('n');
   });
 
+  /** The report of what keeps this pod from every node fails the first time. */
+  function refuseOnce(name: string, fault: StoreFault): void {
+    const { commit } = dependencies.objects;
+    let isRefused = false;
+    dependencies.objects.commit = (given) => {
+      const isReport = given.writes.some((write) => write.kind === 'update' && write.ref.name === name);
+      if (isRefused || !isReport) return commit(given);
+      isRefused = true;
+      return Promise.reject(fault);
+    };
+  }
+
   it('or decided does not keep those before it from being bound', async () => {
     await createNode('n');
     for (const name of ['a', 'b']) await createPod(name);
     await createPod('c', { volumes: [{ name: 'v', persistentVolumeClaim: { claimName: 'data' } }] });
-    dependencies.objects.getMany = () => Promise.reject(new StoreFault('rejected', 'bad', { retryable: false }));
+    refuseOnce('c', new StoreFault('rejected', 'bad', { retryable: false }));
     expect(await attempt(['a', 'b', 'c'].map((name) => dueOf(name)))).toEqual([]);
     expect(commits).toEqual([['a', 'b']]);
     expect([...rows.keys()]).toEqual(['d/c']);
@@ -276,7 +288,7 @@ describe('a pod that cannot be written', () => {
     await createNode('n');
     await createPod('a');
     const fault = new StoreFault('rejected', 'bad', { retryable: true });
-    dependencies.objects.getMany = () => Promise.reject(fault);
+    refuseOnce('b', fault);
     await createPod('b', { volumes: [{ name: 'v', persistentVolumeClaim: { claimName: 'data' } }] });
     await expect(attempt([dueOf('b')])).rejects.toBe(fault);
     expect(rows.size).toBe(0);
