@@ -48,40 +48,41 @@ export interface ClusterReads {
     cursors: readonly ChangeCursor[],
   ): Promise<{ readonly outcomes: readonly ChangesOfResource[]; readonly clusterId?: string }>;
   pages(resource: StoredResource): AsyncGenerator<ListedPage>;
+  /** The part of the resource that the hub may follow. `onBounds`: with the last page. */
+  partPages(resource: StoredResource, onBounds: (bounds: string) => void): AsyncGenerator<ListedPage>;
 }
 
 /** Each read @throws UpstreamUnreachable, ClusterRefusal */
 export function clusterReads(upstream: Upstream): ClusterReads {
   const get = async (path: string): Promise<unknown> =>
     parsed(await upstream.send({ method: 'GET', path, headers: ACCEPT }, { timeoutMs: ANSWER_MS }), path);
+  const typedBy = ({ group, version, kind }: StoredResource, objects: readonly KubeObject[]): readonly KubeObject[] =>
+    objects.map((object) => typed(group, version, kind, object));
+
+  async function changes(resources: readonly ChangeCursor[]) {
+    const body: ChangeRead = { apiVersion: apiVersionOf(CHANGE_READS), kind: CHANGE_READS.kind, spec: { resources } };
+    const path = pathOf(CHANGE_READS);
+    const headers = { ...ACCEPT, 'content-type': 'application/json' };
+    const answer = await upstream.send(
+      { method: 'POST', path, headers, body: Buffer.from(JSON.stringify(body)) },
+      { timeoutMs: ANSWER_MS },
+    );
+    const { resources: outcomes = [], clusterId } = (parsed(answer, path) as ChangeRead).status ?? {};
+    if (outcomes.length !== resources.length) throw new ClusterRefusal('the cluster answered other resources');
+    const odd = outcomes.find(
+      (each) => (each.outcome === 'changes' || each.outcome === 'listed') && !isVersion(each.through),
+    );
+    if (odd !== undefined) throw new ClusterRefusal(`the changes of ${odd.resource} have no version`);
+    return { outcomes, ...(typeof clusterId === 'string' && { clusterId }) };
+  }
+
   return {
     async clusterUid() {
       const { metadata } = (await get(`${pathOf(NAMESPACES)}/kube-system`)) as KubeObject;
       if (metadata?.uid === undefined) throw new ClusterRefusal('the namespace kube-system of the cluster has no uid');
       return metadata.uid;
     },
-    async changes(resources) {
-      const body: ChangeRead = {
-        apiVersion: apiVersionOf(CHANGE_READS),
-        kind: CHANGE_READS.kind,
-        spec: { resources },
-      };
-      const path = pathOf(CHANGE_READS);
-      const answer = await upstream.send(
-        {
-          method: 'POST',
-          path,
-          headers: { ...ACCEPT, 'content-type': 'application/json' },
-          body: Buffer.from(JSON.stringify(body)),
-        },
-        { timeoutMs: ANSWER_MS },
-      );
-      const { resources: outcomes = [], clusterId } = (parsed(answer, path) as ChangeRead).status ?? {};
-      if (outcomes.length !== resources.length) throw new ClusterRefusal('the cluster answered other resources');
-      const odd = outcomes.find((each) => each.outcome === 'changes' && !isVersion(each.through));
-      if (odd !== undefined) throw new ClusterRefusal(`the changes of ${odd.resource} have no version`);
-      return { outcomes, ...(typeof clusterId === 'string' && { clusterId }) };
-    },
+    changes,
     async *pages(stored) {
       let next = '';
       let through: number | undefined;
@@ -91,12 +92,26 @@ export function clusterReads(upstream: Upstream): ClusterReads {
         const { resourceVersion } = list.metadata;
         if (!isVersion(resourceVersion)) throw new ClusterRefusal(`the list of ${stored.resource} has no version`);
         through ??= Number(resourceVersion);
-        const { group, version, kind } = stored;
-        yield { objects: list.items.map((item) => typed(group, version, kind, item)), through };
+        yield { objects: typedBy(stored, list.items), through };
         next = list.metadata.continue ?? '';
         if (next === '') return;
       }
       throw new ClusterRefusal(`the list of ${stored.resource} has more than ${PAGES_MAX} pages`);
+    },
+    async *partPages(stored, onBounds) {
+      const { group, resource } = stored;
+      let cursor: ChangeCursor = { group, resource, after: '0' };
+      let through: number | undefined;
+      for (let pages = 0; pages < PAGES_MAX; pages += 1) {
+        const [outcome] = (await changes([cursor])).outcomes;
+        if (outcome?.outcome !== 'listed') throw new ClusterRefusal(`what belongs to this site of ${resource} changed`);
+        const { bounds, next } = outcome;
+        through ??= Number(outcome.through);
+        yield { objects: typedBy(stored, outcome.objects), through };
+        if (next === undefined) return onBounds(bounds);
+        cursor = { ...cursor, bounds, from: next };
+      }
+      throw new ClusterRefusal(`the list of ${resource} has more than ${PAGES_MAX} pages`);
     },
   };
 }

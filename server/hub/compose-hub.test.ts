@@ -10,15 +10,24 @@ import { composeHub } from './compose-hub.ts';
 const NOW_MS = Date.UTC(2026, 0, 1);
 const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps';
 
+/** Of the answers of the last hub. */
+let warnings: string[] = [];
+
 /** The cluster knows one user, and does not receive what is passed: that is answered 503. */
-function hub(user: object, holds: (resource: string) => boolean, items: ItemStore = memoryItemStore()) {
+function hub(
+  user: object,
+  holds: (resource: string) => boolean,
+  items: ItemStore = memoryItemStore(),
+  isPart: (resource: string) => boolean = () => false,
+) {
   const clock = { nowMs: () => NOW_MS };
   const review = { status: { authenticated: true, user } };
+  warnings = [];
   const { serve } = composeHub({
     ...{ items, clock, pause: async () => {}, families: () => [], checks: [] },
     signals: changeSignals(),
     replica: {
-      ...{ holds, versionClock: clock, clusterId: () => 'test' },
+      ...{ holds, versionClock: clock, clusterId: () => 'test', isPart },
       link: () => ({ kind: 'up' }),
       caughtUp: async () => {},
     },
@@ -37,7 +46,9 @@ function hub(user: object, holds: (resource: string) => boolean, items: ItemStor
       ...{ method: 'GET', path, query: new URLSearchParams(query), sourceIp: '192.0.2.1', body: Buffer.alloc(0) },
       headers: { authorization: 'Bearer token' },
     };
-    return (await serve(request, new AbortController().signal)).head.status;
+    const { status, headers } = (await serve(request, new AbortController().signal)).head;
+    warnings.push(headers['warning'] ?? '');
+    return status;
   };
 }
 
@@ -66,4 +77,19 @@ it('does not answer a list from rows that are deleted while it is read', async (
   };
   expect(await hub(user, () => true)(CONFIG_MAPS)).toBe(200);
   expect(await hub(user, (resource) => resource !== 'configmaps' || isHeld, dropping)(CONFIG_MAPS)).toBe(503);
+});
+
+it('says that a list is of its site alone, and leaves to the cluster what its part does not have', async () => {
+  const user = { username: 'ada', groups: ['system:masters'] };
+  const whole = hub(user, () => true);
+  expect([await whole(CONFIG_MAPS), await whole(`${CONFIG_MAPS}/c`)]).toEqual([200, 404]);
+  expect(warnings).toEqual(['', '']);
+  const part = hub(
+    user,
+    () => true,
+    memoryItemStore(),
+    (resource) => resource === 'configmaps',
+  );
+  expect([await part(CONFIG_MAPS), await part(`${CONFIG_MAPS}/c`)]).toEqual([200, 503]);
+  expect(warnings[0]).toBe('199 nodekeeper "this hub has only the configmaps of the nodes of its site"');
 });

@@ -35,7 +35,7 @@ import { mayWithdrawAccess } from '../watches/access-withdrawals.ts';
 import type { ChangeSignals } from '../watches/change-signals.ts';
 import { type ServedWatches, servedWatches } from '../watches/served-watches.ts';
 import { clusterAccountKeys, clusterNodeKeys } from './access/cluster-keys.ts';
-import { hubAuthenticator } from './access/hub-authenticator.ts';
+import { hubAuthenticator, REQUIRED } from './access/hub-authenticator.ts';
 import { keptAnswers } from './access/kept-answers.ts';
 import { questions } from './access/questions.ts';
 import { reviewedTokens } from './access/reviewed-tokens.ts';
@@ -49,7 +49,7 @@ import { shownStatuses } from './statuses/shown-statuses.ts';
 export interface HubOptions {
   readonly items: ItemStore;
   readonly signals: ChangeSignals;
-  readonly replica: Pick<Replica, 'versionClock' | 'holds' | 'link' | 'clusterId' | 'caughtUp'>;
+  readonly replica: Pick<Replica, 'versionClock' | 'holds' | 'isPart' | 'link' | 'clusterId' | 'caughtUp'>;
   readonly connection: ClusterConnection;
   readonly clock: Clock;
   /** Waits. Milliseconds. */
@@ -98,6 +98,7 @@ export function composeHub(options: HubOptions): Hub {
     find: (ref) => objects.get(ref),
     reviews: reviewedTokens({ questions: asked, kept: kept<UserInfo>('tokens'), downSinceMs }),
     isDown,
+    isPart: () => REQUIRED.some(replica.isPart),
     caughtUp: (resource) => replica.caughtUp(resource),
   });
   const statuses = shownStatuses({ items, clock, onChanged: signals.changed });
@@ -129,16 +130,25 @@ export function composeHub(options: HubOptions): Hub {
     return { status: 200, headers: { 'content-type': METRIC_CONTENT_TYPES[format] }, body };
   }
 
+  const asWarning = (text: string): string => `199 nodekeeper "${quotable(text)}"`;
+
+  function warned(answer: PassedAnswer, text: string): PassedAnswer {
+    const { headers } = answer.head;
+    const warning = headers['warning'] === undefined ? asWarning(text) : `${headers['warning']}, ${asWarning(text)}`;
+    return { ...answer, head: { ...answer.head, headers: { ...headers, warning } } };
+  }
+
+  /** A list is not of the whole cluster. */
+  const withPart = (answer: PassedAnswer, resource: string): PassedAnswer =>
+    replica.isPart(resource) ? warned(answer, `this hub has only the ${resource} of the nodes of its site`) : answer;
+
   /** How old the copy is, while it cannot be brought up to date. Source: RFC 9111, 5.5. */
   function withAge(answer: PassedAnswer): PassedAnswer {
     const link = replica.link();
     if (link.kind === 'up') return answer;
     const seconds = Math.max(0, Math.round((clock.nowMs() - link.sinceMs) / 1_000));
     const since = new Date(link.sinceMs).toISOString().replace(/\.\d+Z$/, 'Z');
-    const age = `199 nodekeeper "${quotable(`this copy is from ${since}, ${seconds} s ago: ${link.why}`)}"`;
-    const { headers } = answer.head;
-    const warning = headers['warning'] === undefined ? age : `${headers['warning']}, ${age}`;
-    return { ...answer, head: { ...answer.head, headers: { ...headers, warning } } };
+    return warned(answer, `this copy is from ${since}, ${seconds} s ago: ${link.why}`);
   }
 
   /** The pods of a node allow it to read what they refer to. */
@@ -175,13 +185,18 @@ export function composeHub(options: HubOptions): Hub {
       if (route.kind === 'copy') {
         if (isWatch(request)) {
           const answer = await watches.serve(request, request, gone);
-          return mayBeAllowed(answer.head) ? passed.pass(received, gone) : withAge(answer);
+          return mayBeAllowed(answer.head)
+            ? passed.pass(received, gone)
+            : withPart(withAge(answer), route.resource ?? '');
         }
         const head = await api(request);
         // It may have been read while its rows were deleted.
         const isHeld = routeOf(request, replica.holds).kind === 'copy';
-        const isMade = head.status === 404 && isMadeByRead(request);
-        return !isHeld || isMade || mayBeAllowed(head) ? passed.pass(received, gone) : withAge({ head });
+        const { resource = '' } = route;
+        const mayExist = head.status === 404 && (isMadeByRead(request) || replica.isPart(resource));
+        return !isHeld || mayExist || mayBeAllowed(head)
+          ? passed.pass(received, gone)
+          : withPart(withAge({ head }), resource);
       }
       // Whoever may ask is decided as for every other path.
       const head = await api(route.what === 'metrics' ? { ...request, path: METRICS_PATH } : request);

@@ -90,6 +90,8 @@ const STATE = {
   cursors: json<Readonly<Record<string, number>>>('c'),
   /** Resources that are held and have to be listed. */
   unlisted: json<readonly string[]>('l'),
+  /** By resource, if a part of it is held: the name of the part in ChangeReads. */
+  bounds: json<Readonly<Record<string, string>>>('b'),
 };
 type State = RowValues<typeof STATE>;
 
@@ -105,6 +107,9 @@ export interface ReplicaStore {
   holds(resource: string): boolean;
   /** 0: it has to be listed. */
   cursor(resource: string): number;
+  /** Names the part of the resource that is held. Undefined: the whole, or nothing. */
+  bounds(resource: string): string | undefined;
+  keepBounds(resource: string, bounds: string | undefined): Promise<void>;
   /** The lowest stored cursor. 0: nothing is held. */
   oldestCursor(): number;
   /** Changes after the cursor, oldest first, and the version up to which they are all. */
@@ -140,6 +145,7 @@ export function replicaStore({ items, clock, onChanged }: ReplicaStoreOptions): 
   let state: State = {};
   /** Cursors in memory: at or above the stored ones. */
   let cursors: ReadonlyMap<string, number> = new Map();
+  let bounds: ReadonlyMap<string, string> = new Map();
   let readAtMs: number | undefined;
   let isLoaded = false;
 
@@ -148,6 +154,7 @@ export function replicaStore({ items, clock, onChanged }: ReplicaStoreOptions): 
     const before = cursors;
     state = readRow(STATE, (await items.get(STATE_KEY, { consistent: true })) ?? {});
     cursors = new Map(Object.entries(state.cursors ?? {}));
+    bounds = new Map(Object.entries(state.bounds ?? {}));
     readAtMs = state.readAtMs;
     isLoaded = true;
     // The write that failed may have been done: its changes are not read again, so nothing else wakes their watches.
@@ -161,6 +168,16 @@ export function replicaStore({ items, clock, onChanged }: ReplicaStoreOptions): 
   });
 
   const isUnlisted = (resource: string): boolean => state.unlisted?.includes(resource) === true;
+
+  async function keepBounds(resource: string, next: string | undefined): Promise<void> {
+    if (bounds.get(resource) === next) return;
+    const { [resource]: _, ...others } = Object.fromEntries(bounds);
+    const kept = next === undefined ? others : { ...others, [resource]: next };
+    const changed: State = { ...state, bounds: kept };
+    await transact([stateWrite(changed)]);
+    state = changed;
+    bounds = new Map(Object.entries(kept));
+  }
 
   /** All or nothing, with the row. `cursor` undefined: the resource is not held any more. */
   async function commit(
@@ -228,6 +245,7 @@ export function replicaStore({ items, clock, onChanged }: ReplicaStoreOptions): 
 
   async function drop(resource: string): Promise<void> {
     await load();
+    await keepBounds(resource, undefined);
     await commit(headUpdates(resource, { committed: NEVER, logFrom: NEVER }), resource, { cursor: undefined });
     onChanged(resource);
     for (const pk of partitions(resource, objectPartition)) {
@@ -366,6 +384,11 @@ export function replicaStore({ items, clock, onChanged }: ReplicaStoreOptions): 
     },
     holds: (resource) => cursors.has(resource),
     cursor: (resource) => (isUnlisted(resource) ? 0 : (cursors.get(resource) ?? 0)),
+    bounds: (resource) => bounds.get(resource),
+    async keepBounds(resource, next) {
+      await load();
+      await keepBounds(resource, next);
+    },
     oldestCursor() {
       const stored = Object.values(state.cursors ?? {});
       return stored.length === 0 ? 0 : Math.min(...stored);

@@ -149,6 +149,48 @@ describe('a replica', () => {
     await replica.stop();
   });
 
+  it('has only what belongs to the nodes of its site, and follows when that changes', async () => {
+    const cluster = await followedCluster();
+    const map = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } });
+    const podOn = (name: string, nodeName: string, refers: string) => {
+      const container = { name: 'c', image: 'i', envFrom: [{ configMapRef: { name: refers } }] };
+      return pod(name, { spec: { nodeName, containers: [container] } });
+    };
+    const maps = '/api/v1/namespaces/default/configmaps';
+    for (const name of ['a', 'b']) {
+      await cluster.api.send('POST', NODES, { body: node(name) });
+      await cluster.api.send('POST', maps, { body: map(`of-${name}`) });
+      await cluster.api.send('POST', podsIn('default'), { body: podOn(`p-${name}`, name, `of-${name}`) });
+    }
+    await cluster.api.send('POST', maps, { body: map('later') });
+    await cluster.bindTo(['a']);
+    const items = memoryItemStore();
+    const { replica, advance, warnings } = await cluster.follow(items);
+    const held = async () =>
+      (await Promise.all(['nodes', 'pods', 'configmaps'].map((each) => namesOf(items, cluster, each))))
+        .flat()
+        // In the volume of every pod's token.
+        .filter((name) => name !== 'kube-root-ca.crt');
+    expect(await held()).toEqual(['a', 'p-a', 'of-a']);
+    expect([replica.isPart('pods'), replica.isPart('services')]).toEqual([true, false]);
+    await cluster.api.send('POST', podsIn('default'), { body: podOn('second', 'a', 'later') });
+    await cluster.api.send('POST', podsIn('default'), { body: podOn('other', 'b', 'of-b') });
+    await advance(30_000);
+    expect(await held()).toEqual(['a', 'p-a', 'second', 'later', 'of-a']);
+    await cluster.api.send('DELETE', `${podsIn('default')}/p-a`, { body: { gracePeriodSeconds: 0 } });
+    await advance(30_000);
+    expect(await held()).toEqual(['a', 'second', 'later']);
+    await cluster.bindTo(['b']);
+    await advance(60_000);
+    expect(await held()).toEqual(['b', 'other', 'p-b', 'of-b']);
+    await cluster.forbid([]);
+    await advance(60_000);
+    expect(await namesOf(items, cluster, 'pods')).toEqual(['other', 'p-b', 'second']);
+    expect(replica.isPart('pods')).toBe(false);
+    expect(warnings).toEqual([]);
+    await replica.stop();
+  });
+
   it('does not mix two clusters', async () => {
     const former = await followedCluster();
     await former.api.send('POST', NODES, { body: node('former') });

@@ -7,12 +7,13 @@
  */
 import { type Backoff, backoffMs } from '../../shared/backoff.ts';
 import type { Clock, RandomSource, StartTimeLimit } from '../../shared/clock.ts';
+import { defined } from '../../shared/defined.ts';
 import { storedResources } from '../../shared/kinds/resources.ts';
 import type { StoredResource } from '../../shared/kinds/stored-resource.ts';
 import type { Log } from '../../shared/observability/log.ts';
 import type { ItemStore } from '../../shared/store/item-store.ts';
 import { type ChangesOfResource, RESOURCES_MAX } from '../../shared/watches/change-read.ts';
-import { type ClusterReads, ClusterRefusal, clusterReads } from './cluster-reads.ts';
+import { type ClusterReads, ClusterRefusal, clusterReads, type ListedPage } from './cluster-reads.ts';
 import { type ReplicaStore, replicaStore } from './replica-store.ts';
 import type { Upstream } from './upstream.ts';
 import { versionClock } from './version-clock.ts';
@@ -42,6 +43,8 @@ export interface Replica {
   readonly versionClock: Clock;
   /** Its lists and watches are answered from `items`. What is not held must not be read there. */
   holds(resource: string): boolean;
+  /** The copy of the resource has only what belongs to the nodes of a site. */
+  isPart(resource: string): boolean;
   link(): Link;
   /** Names the cluster in tokens of its machines. Undefined: it has not said so yet. */
   clusterId(): string | undefined;
@@ -157,6 +160,7 @@ export async function openReplica(options: ReplicaOptions): Promise<Replica> {
     items,
     versionClock: versionClock(store.oldestCursor, clock),
     holds: store.holds,
+    isPart: (resource) => store.bounds(resource) !== undefined,
     clusterId: store.clusterId,
     link: () => (why === undefined ? { kind: 'up' } : { kind: 'down', sinceMs: store.readAtMs() ?? openedAtMs, why }),
     async caughtUp(resource) {
@@ -218,7 +222,14 @@ function follow({ store, cluster, clock, log }: Following) {
     for (let reads = 0; reads < READS_MAX && asked.length > 0; reads += 1) {
       const part = asked.slice(0, RESOURCES_MAX);
       const rest = asked.slice(RESOURCES_MAX);
-      const cursors = part.map(({ group, resource }) => ({ group, resource, after: String(store.cursor(resource)) }));
+      const cursors = part.map(({ group, resource }) => {
+        return {
+          group,
+          resource,
+          after: String(store.cursor(resource)),
+          ...defined({ bounds: store.bounds(resource) }),
+        };
+      });
       const { outcomes, clusterId } = await cluster.changes(cursors);
       if (clusterId !== undefined) await store.keepClusterId(clusterId);
       const again: StoredResource[] = [];
@@ -226,9 +237,19 @@ function follow({ store, cluster, clock, log }: Following) {
         const outcome = outcomes[index]!;
         if (needsList(store, stored, outcome)) {
           await check();
+          const isPart = outcome.outcome === 'listed';
+          let bounds: string | undefined;
+          const pages = (): AsyncGenerator<ListedPage> =>
+            isPart
+              ? cluster.partPages(stored, (listed) => {
+                  bounds = listed;
+                })
+              : cluster.pages(stored);
           // One that cannot be listed does not stop the others.
           await store
-            .list(stored.resource, () => cluster.pages(stored))
+            .list(stored.resource, pages)
+            // After the list: whoever is interrupted before it lists again.
+            .then(() => store.keepBounds(stored.resource, bounds))
             .then(
               () => {
                 log.info('a resource was listed', { resource: stored.resource });
@@ -238,6 +259,7 @@ function follow({ store, cluster, clock, log }: Following) {
             );
         } else if (outcome.outcome === 'changes') {
           await store.apply(stored.resource, { changes: outcome.changes, through: Number(outcome.through) });
+          if (outcome.bounds !== undefined) await store.keepBounds(stored.resource, outcome.bounds);
           if (outcome.more) again.push(stored);
         } else if (store.holds(stored.resource)) {
           log.warn('a resource is not held any more', { resource: stored.resource, outcome });
@@ -252,4 +274,4 @@ function follow({ store, cluster, clock, log }: Following) {
 }
 
 const needsList = (store: ReplicaStore, { resource }: StoredResource, { outcome }: ChangesOfResource): boolean =>
-  outcome === 'expired' || (outcome === 'changes' && store.cursor(resource) === 0);
+  outcome === 'expired' || outcome === 'listed' || (outcome === 'changes' && store.cursor(resource) === 0);

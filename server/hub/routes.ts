@@ -12,7 +12,8 @@ export const HUB_METRICS_PATH = '/hub/metrics';
 
 export type Route =
   | { readonly kind: 'own'; readonly what: 'health' | 'metrics' }
-  | { readonly kind: 'copy' }
+  /** `resource`: the one in the copy. */
+  | { readonly kind: 'copy'; readonly resource?: string }
   /** `changes`: the resource in the copy that the request may change. */
   | { readonly kind: 'pass'; readonly changes?: string };
 
@@ -46,7 +47,7 @@ export function routeOf(
   const { subresource } = target;
   if (!isRead) return CHANGE_NOTHING.has(subresource) ? { kind: 'pass' } : { kind: 'pass', changes: resource };
   const isWhole = WHOLE_OBJECTS.has(subresource) && ['get', 'list', 'watch'].includes(verbOf(method, target, query)!);
-  return authorizes && isWhole && isKnownUpgrade(request) ? { kind: 'copy' } : { kind: 'pass' };
+  return authorizes && isWhole && isKnownUpgrade(request) ? { kind: 'copy', resource } : { kind: 'pass' };
 }
 
 /** A watch may be read by WebSocket. */

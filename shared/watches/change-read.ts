@@ -11,6 +11,9 @@
  * find by them which objects leave their selectors. Cursors and changes are those of the change log
  * (shared/store/change-log.ts).
  *
+ * Who may not follow a resource as a whole may follow what belongs to nodes that its roles name (site-reads.ts in
+ * functions/api/changes). Such a resource is listed by ChangeReads as well, and whenever other objects belong to it.
+ *
  * Cost in read units: half of one for each shard of each resource, as an item of a batch. A resource that has changed
  * costs one more per shard and one per 4 KB of its changes, and a write unit for each shard that lags behind.
  */
@@ -43,6 +46,10 @@ export interface ResourceName {
 export interface ChangeCursor extends ResourceName {
   /** A resourceVersion; '0' before the first list. */
   readonly after: string;
+  /** `bounds` of the answer that the copy is from. Absent: it has the whole resource, or nothing. */
+  readonly bounds?: string;
+  /** `next` of the page before. Absent: the first page, if a list is due. */
+  readonly from?: string;
 }
 
 export interface ReadChange {
@@ -63,6 +70,18 @@ export type ChangesOfResource = ResourceName &
         readonly more: boolean;
         /** Oldest first. */
         readonly changes: readonly ReadChange[];
+        /** The changes are those of what belongs to some nodes. */
+        readonly bounds?: string;
+      }
+    /** A page of all that the user may follow of the resource. */
+    | {
+        readonly outcome: 'listed';
+        /** All changes up to this version are in the objects, and later ones may be. */
+        readonly through: string;
+        readonly bounds: string;
+        readonly objects: readonly KubeObject[];
+        /** Where the next page begins. Absent: this is the last one. */
+        readonly next?: string;
       }
     /** Changes after the cursor may have expired: list again. */
     | { readonly outcome: 'expired' }

@@ -24,6 +24,8 @@ export interface FollowedCluster {
   replaceBy(other: FollowedCluster): void;
   /** The hub may not read these. */
   forbid(resources: readonly string[]): Promise<void>;
+  /** The hub may follow only what belongs to these nodes, and what is of no node. */
+  bindTo(nodeNames: readonly string[]): Promise<void>;
   follow(items: ItemStore, random?: () => number): Promise<Followed>;
 }
 
@@ -102,6 +104,18 @@ export async function followedCluster(options: { readonly uuid?: () => string } 
         .filter((resource) => !forbidden.includes(resource));
       await allow(api, allowed);
     },
+    async bindTo(nodeNames) {
+      const { nodes: _, ...others } = Object.fromEntries(storedResources.map(({ resource }) => [resource, true]));
+      const allowed = Object.keys(others).filter((each) => !['pods', 'configmaps', 'secrets'].includes(each));
+      await allow(api, allowed, [
+        {
+          apiGroups: [''],
+          resources: ['nodes', 'nodes/pods', 'nodes/configmaps', 'nodes/secrets'],
+          resourceNames: nodeNames,
+          verbs: ['get', 'list', 'watch'],
+        },
+      ]);
+    },
     async follow(items, random = () => 0.5) {
       const changed: string[] = [];
       const warnings: string[] = [];
@@ -157,12 +171,13 @@ export async function followedCluster(options: { readonly uuid?: () => string } 
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 
 /** What the hub may read: the rules of its ClusterRole. */
-async function allow(api: ApiInMemory, resources: readonly string[]): Promise<void> {
+async function allow(api: ApiInMemory, resources: readonly string[], more: readonly object[] = []): Promise<void> {
   const body = {
     metadata: { name: 'hub' },
     rules: [
       { apiGroups: ['*'], resources, verbs: ['get', 'list', 'watch'] },
       { apiGroups: ['nodekeeper.dev'], resources: ['changereads'], verbs: ['create'] },
+      ...more,
     ],
   };
   const updated = await api.send('PUT', `${RBAC}/clusterroles/hub`, { body });

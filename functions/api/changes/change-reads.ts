@@ -25,7 +25,8 @@ import {
 import type { ServeDependencies } from '../dependencies.ts';
 import { readCreatedOnly } from '../verbs/read-created-only.ts';
 import { changeReads } from './kind.ts';
-import { type Cursor, readChanges } from './read-changes.ts';
+import { readChanges } from './read-changes.ts';
+import { followedNodes, readSite, type SiteCursor } from './site-reads.ts';
 
 type Reads = Pick<ServeDependencies, 'authorizer' | 'changes' | 'readYaml' | 'storageOf' | 'clusterId'>;
 
@@ -35,15 +36,24 @@ export async function answerChangeRead(dependencies: Reads, asked: UnstoredReque
   const request = await withJsonBody(asked.request, dependencies.readYaml);
   const { object, warnings } = await readCreatedOnly(changeReads, asked.target, request);
   const cursors = cursorsOf(object.spec);
-  const refusals = await Promise.all(cursors.map((cursor) => refusalOf(dependencies, asked, cursor)));
-  const readable = cursors.filter((_, index) => refusals[index] === undefined);
-  const texts = await readChanges(dependencies.changes, readable, { changes: CHANGES_MAX, bytes: CHANGES_BYTES_MAX });
-  const outcomes = refusals.map((refusal) => (refusal === undefined ? texts.shift() : JSON.stringify(refusal)));
+  const rights = await Promise.all(cursors.map((cursor) => rightsTo(dependencies, asked, cursor)));
+  const room = { changes: CHANGES_MAX, bytes: CHANGES_BYTES_MAX };
+  // A copy of a part does not become whole by changes.
+  const isPart = ({ bounds, from }: SiteCursor): boolean => bounds !== undefined || from !== undefined;
+  const whole = cursors.filter((cursor, index) => rights[index]!.kind === 'whole' && !isPart(cursor));
+  const texts = await readChanges(dependencies.changes, whole, room);
+  const outcomes: string[] = [];
+  for (const [index, cursor] of cursors.entries()) {
+    const right = rights[index]!;
+    if (right.kind === 'none') outcomes.push(JSON.stringify(right.refusal));
+    else if (right.kind === 'site') outcomes.push(await readSite(dependencies, cursor, right.nodeNames, room));
+    else outcomes.push(isPart(cursor) ? expired(cursor) : texts.shift()!);
+  }
   const head: ChangeRead = {
     apiVersion: apiVersionOf(CHANGE_READS),
     kind: CHANGE_READS.kind,
     metadata: { ...object.metadata, creationTimestamp: null },
-    spec: { resources: cursors.map(({ after, ...name }) => ({ ...name, after: String(after) })) },
+    spec: { resources: cursors.map(({ after, ...others }) => ({ ...others, after: String(after) })) },
   };
   const answer = json(201, head, warningHeaders(warnings));
   const { clusterId } = dependencies;
@@ -53,8 +63,14 @@ export async function answerChangeRead(dependencies: Reads, asked: UnstoredReque
   return { ...answer, body: `${String(answer.body).slice(0, -1)},${answered}}` };
 }
 
+const expired = ({ group, resource }: ResourceName): string =>
+  JSON.stringify({ group, resource, outcome: 'expired' } satisfies ChangesOfResource);
+
+/** Characters of two hashes and a version, and more. */
+const BOUNDS_LENGTH_MAX = 200;
+
 /** @throws StatusError 422 */
-function cursorsOf(spec: unknown): readonly Cursor[] {
+function cursorsOf(spec: unknown): readonly SiteCursor[] {
   const field = 'spec.resources';
   const listed = listOf(recordOf(spec)['resources']).map(recordOf);
   if (listed.length === 0) throw status.invalid(CHANGE_READS, '', [causes.required(field)]);
@@ -63,7 +79,7 @@ function cursorsOf(spec: unknown): readonly Cursor[] {
   }
   const seen = new Set<string>();
   const faults: status.Cause[] = [];
-  const cursors = listed.map((each, index): Cursor => {
+  const cursors = listed.map((each, index): SiteCursor => {
     const at = `${field}[${index}]`;
     const [group, resource, after] = [textOf(each['group']), textOf(each['resource']), textOf(each['after'])];
     const key = `${group}/${resource}`;
@@ -74,7 +90,16 @@ function cursorsOf(spec: unknown): readonly Cursor[] {
     else if (seen.has(key)) faults.push(causes.duplicate(at, key));
     if (parsed.kind === 'malformed') faults.push(causes.invalidValue(`${at}.after`, after, parsed.message));
     seen.add(key);
-    return { group, resource, after: parsed.kind === 'parsed' ? parsed.value : 0 };
+    const [bounds, from] = [each['bounds'], each['from']];
+    if (textOf(bounds).length > BOUNDS_LENGTH_MAX) faults.push(causes.tooLong(`${at}.bounds`, BOUNDS_LENGTH_MAX));
+    if (from !== undefined && !/^\d{1,6}$/.test(textOf(from))) {
+      faults.push(causes.invalidValue(`${at}.from`, textOf(from), 'must be `next` of a page'));
+    }
+    return {
+      ...{ group, resource, after: parsed.kind === 'parsed' ? parsed.value : 0 },
+      ...(bounds !== undefined && { bounds: textOf(bounds) }),
+      ...(from !== undefined && { from: textOf(from) }),
+    };
   });
   if (faults.length > 0) throw status.invalid(CHANGE_READS, '', faults);
   return cursors;
@@ -82,13 +107,21 @@ function cursorsOf(spec: unknown): readonly Cursor[] {
 
 type Refusal = Extract<ChangesOfResource, { readonly outcome: 'forbidden' | 'notServed' }>;
 
-/** Why no changes of a resource are returned. undefined: they are. */
-async function refusalOf(
+type Rights =
+  | { readonly kind: 'whole' }
+  /** To what belongs to these nodes. */
+  | { readonly kind: 'site'; readonly nodeNames: readonly string[] }
+  | { readonly kind: 'none'; readonly refusal: Refusal };
+
+async function rightsTo(
   { storageOf, authorizer }: Reads,
   { user, nowMs }: UnstoredRequest,
   { group, resource }: ResourceName,
-): Promise<Refusal | undefined> {
-  const notServed = (message: string): Refusal => ({ group, resource, outcome: 'notServed', message });
+): Promise<Rights> {
+  const notServed = (message: string): Rights => ({
+    kind: 'none',
+    refusal: { group, resource, outcome: 'notServed', message },
+  });
   const served = resources.filter((each) => each.group === group && each.resource === resource);
   const stored = served.find((each) => each.servedFrom === undefined);
   const { servedFrom } = served[0] ?? {};
@@ -106,8 +139,10 @@ async function refusalOf(
     const question = { verb, group, resource, subresource: '', namespace: '', name: '' };
     const access = await authorizer.authorize(user, question, nowMs);
     if (access.allowed) continue;
+    const nodeNames = await followedNodes(authorizer, user, { group, resource }, nowMs);
+    if (nodeNames.length > 0) return { kind: 'site', nodeNames };
     const { message } = status.accessDenied({ user: user.username, verb, target: stored }, access.reason);
-    return { group, resource, outcome: 'forbidden', message };
+    return { kind: 'none', refusal: { group, resource, outcome: 'forbidden', message } };
   }
-  return undefined;
+  return { kind: 'whole' };
 }

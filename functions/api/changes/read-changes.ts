@@ -3,6 +3,7 @@
  * changed. They are read one after the other, in the order of the request, while the answer has room.
  */
 import { defined } from '../../../shared/defined.ts';
+import type { KubeObject } from '../../../shared/kinds/types.ts';
 import type { ChangeLog, LogCursor } from '../../../shared/store/change-log.ts';
 import type { ObjectChange } from '../../../shared/store/object-record.ts';
 import type { ChangesOfResource, ReadChange, ResourceName } from '../../../shared/watches/change-read.ts';
@@ -16,11 +17,13 @@ export interface Room {
   readonly bytes: number;
 }
 
+/** What is left of it. */
+export type Spendable = { -readonly [Part in keyof Room]: Room[Part] };
+
 type Log = Pick<ChangeLog, 'areQuiet' | 'readChanges'>;
 
-/** The outcomes in JSON, in the order of the cursors. */
-export async function readChanges(log: Log, cursors: readonly Cursor[], most: Room): Promise<string[]> {
-  const room = { ...most };
+/** The outcomes in JSON, in the order of the cursors. `room` becomes smaller. */
+export async function readChanges(log: Log, cursors: readonly Cursor[], room: Spendable): Promise<string[]> {
   const quiet = await log.areQuiet(cursors);
   const outcomes: string[] = [];
   for (const [index, cursor] of cursors.entries()) {
@@ -30,11 +33,15 @@ export async function readChanges(log: Log, cursors: readonly Cursor[], most: Ro
   return outcomes;
 }
 
-/** What fits into `room`, which becomes smaller. The first change of an answer must fit. */
-async function readOne(
-  log: Log,
+/**
+ * What fits into `room`, which becomes smaller. The first change of an answer must fit. `sees`: the others are left
+ * out. Absent: there are none.
+ */
+export async function readOne(
+  log: Pick<ChangeLog, 'readChanges'>,
   cursor: Cursor,
-  room: { -readonly [Part in keyof Room]: Room[Part] },
+  room: Spendable,
+  sees: (object: KubeObject) => boolean = () => true,
 ): Promise<string> {
   const texts: string[] = [];
   const outcome = await log.readChanges({
@@ -43,6 +50,7 @@ async function readOne(
     bytesMax: room.bytes,
     eager: true,
     accepts(change) {
+      if (!sees(change.object)) return true;
       const text = textOfChange(change);
       const bytes = Buffer.byteLength(text);
       if (bytes > room.bytes) {

@@ -16,6 +16,7 @@ import { parseBootstrapToken } from '../../../shared/access/bootstrap-token.ts';
 import { CALLER_IDENTITY_PREFIX } from '../../../shared/access/caller-identity-token.ts';
 import type { NodeKeys } from '../../../shared/access/node-keys.ts';
 import { nodeTokens } from '../../../shared/access/node-tokens.ts';
+import { unverified } from './questions.ts';
 import type { ReviewedTokens } from './reviewed-tokens.ts';
 
 export interface HubAuthenticatorOptions {
@@ -28,12 +29,14 @@ export interface HubAuthenticatorOptions {
   readonly reviews: ReviewedTokens;
   /** The cluster cannot be reached. */
   readonly isDown: () => boolean;
+  /** The copy has only a part of the objects that tokens depend on. */
+  readonly isPart: () => boolean;
   /** Resolves when the copy has what the cluster has. */
   readonly caughtUp: (resource: string) => Promise<void>;
 }
 
 /** Objects that tokens depend on. */
-const REQUIRED = ['serviceaccounts', 'pods'];
+export const REQUIRED = ['serviceaccounts', 'pods'];
 
 /** `nodeKeys` says itself how old a key may be. Milliseconds. */
 const KEYS_LIVE_MS = 1_000;
@@ -43,12 +46,13 @@ const REVIEW_LIVES_MS = 60_000;
 const OBJECTS_LIVE_MS = 10_000;
 
 export function hubAuthenticator(options: HubAuthenticatorOptions): Authenticator {
-  const { accountKeys, nodeKeys, clusterId, find, reviews, isDown, caughtUp } = options;
+  const { accountKeys, nodeKeys, clusterId, find, reviews, isDown, isPart, caughtUp } = options;
   const onAccepted = () => Promise.all(REQUIRED.map(caughtUp));
   const orByReview = (scheme: BearerScheme): BearerScheme => ({
     recognises: scheme.recognises,
     async authenticate(token, nowMs) {
       const own = await scheme.authenticate(token, nowMs);
+      if (own.kind === 'refused' && isDown() && isPart()) throw unverified('its pod may be of another site');
       return own.kind === 'authenticated' || isDown()
         ? own
         : reviews.authenticate(token, nowMs, {

@@ -31,7 +31,7 @@ async function hubOfTwoNodes() {
   const hub = composeHub({
     ...{ items, clock, pause: async () => {}, families: () => [], checks: [], signals: changeSignals() },
     replica: {
-      ...{ holds: () => true, versionClock: clock, clusterId: () => 'test' },
+      ...{ holds: () => true, versionClock: clock, clusterId: () => 'test', isPart: () => false },
       link: () => link,
       caughtUp: async () => {},
     },

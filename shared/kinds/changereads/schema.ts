@@ -23,6 +23,8 @@ const resource = {
 const cursor = struct(`${OURS}.ChangeCursor`, 'A resource, and from where its changes are read.', {
   ...resource,
   after: required(text('The resourceVersion of a list, or `through` of the previous answer.')),
+  bounds: text('`bounds` of the previous answer, if it had them.'),
+  from: text('`next` of the previous page of a list.'),
 });
 
 const change = struct(`${OURS}.ReadChange`, 'A change of an object.', {
@@ -33,10 +35,13 @@ const change = struct(`${OURS}.ReadChange`, 'A change of an object.', {
 
 const changes = struct(`${OURS}.ChangesOfResource`, 'What was read of a resource.', {
   ...resource,
-  outcome: text('changes, expired (list again), forbidden or notServed.'),
+  outcome: text('changes, listed, expired (list again), forbidden or notServed.'),
   through: text('All changes up to this resourceVersion have been returned.'),
   more: bool('There are later changes: ask again at once.'),
   changes: list(change, 'Oldest first.'),
+  bounds: text('Names what the user may follow of the resource, if that is not the whole of it.'),
+  objects: list(any('An object.'), 'A page of the objects that the user may follow.'),
+  next: text('Where the next page begins.'),
   message: text('Why it is forbidden or not served.'),
 });
 

@@ -191,6 +191,15 @@ const REQUESTS_ROLE = 'system:certificates.k8s.io:certificatesigningrequests';
 /** What a process that keeps a copy of the cluster needs besides reading it: its changes, and who its clients are. */
 const HUB: readonly PolicyRule[] = [rule(['create'], CHANGE_READS.group, CHANGE_READS.resource), ...DELEGATION];
 
+/** What authorizes the clients of a site, and what its pods read of the cluster. */
+const SITE_HUB: readonly PolicyRule[] = [
+  rule(READ, RBAC_GROUP, 'clusterrolebindings clusterroles rolebindings roles'),
+  rule(READ, '', 'namespaces serviceaccounts services'),
+  rule(READ, 'discovery.k8s.io', 'endpointslices'),
+  rule(READ, 'node.k8s.io', 'runtimeclasses'),
+  rule(READ, 'scheduling.k8s.io', 'priorityclasses'),
+];
+
 /** Rules that depend on the kinds that are served. */
 interface ServedRules {
   readonly viewer: readonly PolicyRule[];
@@ -216,6 +225,7 @@ export function defaultClusterRoles({ viewer, hub }: ServedRules): readonly Kube
     role('system:aggregated-metrics-reader', [rule(READ, 'metrics.k8s.io', 'nodes pods')], aggregatesTo('view')),
     role('nodekeeper:viewer', viewer),
     role('system:nodekeeper:hub', [...hub, ...HUB]),
+    role('system:nodekeeper:site-hub', [...SITE_HUB, ...HUB]),
     role('system:nodekeeper:hub-secrets', [rule(READ, '', 'secrets')]),
     role('system:discovery', [paths(DISCOVERY_URLS)]),
     role('system:monitoring', [paths('/healthz /healthz/* /livez /livez/* /metrics /readyz /readyz/*')]),
