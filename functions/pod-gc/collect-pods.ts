@@ -32,7 +32,7 @@ import {
 import type { PodGcList } from '../../shared/kinds/pods/collection/work-list-store.ts';
 import type { KubeNode, KubePod, ObjectRef } from '../../shared/kinds/types.ts';
 import type { TransactWrite } from '../../shared/store/item-store.ts';
-import { type WorkBudget, workThrough } from '../../shared/ticks/bounded-work.ts';
+import { inTurn, type WorkBudget, workThrough } from '../../shared/ticks/bounded-work.ts';
 import { podGcDraft } from './decisions.ts';
 import type { PodGcDependencies } from './dependencies.ts';
 import * as metric from './metrics.ts';
@@ -119,13 +119,6 @@ export async function collectPods(
 const pathOf = ({ namespace = '', name = '' }: { readonly namespace?: string; readonly name?: string }): string =>
   `${namespace}/${name}`;
 const podRef = ({ namespace, name }: PodRemoval): ObjectRef => ({ resource: 'pods', namespace, name });
-
-/** All items, or `itemsMax` of them: a rotation that starts at another item in each slot. */
-function inTurn<T>(all: readonly T[], itemsMax: number, slot: number): readonly T[] {
-  if (all.length <= itemsMax) return all;
-  const first = (slot * itemsMax) % all.length;
-  return [...all.slice(first), ...all.slice(0, first)].slice(0, itemsMax);
-}
 
 /** Processes each item, with bounded concurrency. A failure is a fault and does not block the others. */
 async function collect<T>(items: readonly T[], faults: unknown[], work: (item: T) => Promise<unknown>): Promise<void> {

@@ -1,5 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { groupedBy, inParts, inPartsOfBytes, UNBOUNDED, workInHalves, workThrough, workUntil } from './bounded-work.ts';
+import {
+  groupedBy,
+  inParts,
+  inPartsOfBytes,
+  inTurn,
+  UNBOUNDED,
+  workInHalves,
+  workThrough,
+  workUntil,
+} from './bounded-work.ts';
 
 /** Has time for this many looks. */
 const looks = (count: number) => {
@@ -111,6 +120,17 @@ describe('work in halves', () => {
       faults: [],
     });
   });
+});
+
+it.each([
+  [5, 0, '01234'],
+  [5, 3, '01234'],
+  [3, 0, '012'],
+  [3, 1, '340'],
+  [3, 2, '123'],
+  [2, 7, '40'],
+])('five items, at most %i in slot %i, are %s', (itemsMax, slot, expected) => {
+  expect(inTurn([...'01234'], itemsMax, slot).join('')).toBe(expected);
 });
 
 it('parts have at most so many items', () => {

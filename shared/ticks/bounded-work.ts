@@ -80,6 +80,13 @@ export async function workInHalves<T>(
   return { left, faults };
 }
 
+/** All items, or `itemsMax` of them: a rotation that starts at another item in each slot. */
+export function inTurn<T>(all: readonly T[], itemsMax: number, slot: number): readonly T[] {
+  if (all.length <= itemsMax) return all;
+  const first = (slot * itemsMax) % all.length;
+  return [...all.slice(first), ...all.slice(0, first)].slice(0, itemsMax);
+}
+
 /** Splits into parts of at most `size` items. */
 export function inParts<T>(items: readonly T[], size: number): T[][] {
   const parts: T[][] = [];

@@ -38,7 +38,7 @@ import type { KubeNode, KubePod, KubeVolumeAttachment, ObjectRef, Volume } from 
 import { markDeleted } from '../../../shared/kubernetes/deletion.ts';
 import type { ConditionStatus } from '../../../shared/kubernetes/kubernetes.ts';
 import { StoreFault } from '../../../shared/store/item-store.ts';
-import { groupedBy, type WorkBudget, workThrough } from '../../../shared/ticks/bounded-work.ts';
+import { groupedBy, inTurn, type WorkBudget, workThrough } from '../../../shared/ticks/bounded-work.ts';
 import type { PodGcDependencies } from '../dependencies.ts';
 import { detachDraft, volumeKeptDraft } from './decisions.ts';
 import { listAttachments } from './list-attachments.ts';
@@ -112,8 +112,7 @@ export async function detachVolumes(
 ): Promise<DetachedVolumes> {
   if (rows.length === 0) return { detached: 0, faults: [] };
   const { objects, cloud } = dependencies;
-  const first = rows.length > NODES_PER_TICK_MAX ? (pass.slot * NODES_PER_TICK_MAX) % rows.length : 0;
-  const selected = [...rows.slice(first), ...rows.slice(0, first)].slice(0, NODES_PER_TICK_MAX);
+  const selected = inTurn(rows, NODES_PER_TICK_MAX, pass.slot);
   const attachments = groupedBy((await listAttachments(objects)).filter(isEbsAttached), (attachment) =>
     String(attachment.spec?.nodeName ?? ''),
   );

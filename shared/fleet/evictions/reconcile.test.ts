@@ -1,7 +1,9 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type ControlledFleet, settledFleet } from '../../../test/support/controlled-fleet.ts';
 import type { KubeObject } from '../../kinds/types.ts';
-import type { ItemStore } from '../../store/item-store.ts';
+import { type ItemStore, StoreFault } from '../../store/item-store.ts';
+import { workDependencies } from '../../ticks/dependencies.ts';
+import { evictPods } from './reconcile.ts';
 
 const TAINT = { key: 'example.com/maintenance', effect: 'NoExecute' as const };
 
@@ -87,4 +89,63 @@ it('a change of a pod of a tainted node reads that pod alone, and keeps the time
   const after = await fleet.timers('a-0');
   expect(after).toEqual(expect.arrayContaining(others));
   expect(after.find(({ name }) => name === 'b')?.atMs).toBe(others[0]!.atMs - 300_000);
+});
+
+describe('pods that are due at once', () => {
+  const names = (count: number) => Array.from({ length: count }, (_, index) => `p${String(index).padStart(3, '0')}`);
+  const deleted = async (fleet: ControlledFleet, of: readonly string[]) => {
+    const states = await Promise.all(of.map((name) => isDeleted(fleet, name)));
+    return of.filter((_, index) => states[index]);
+  };
+
+  /** The pods of the tainted node, without the streams. */
+  const evict = async (fleet: ControlledFleet, items: ItemStore = fleet.tables): Promise<void> => {
+    const silent = () => {};
+    let uuids = 0;
+    const dependencies = workDependencies({
+      items,
+      clock: { nowMs: fleet.nowMs },
+      random: { uuid: () => `e${uuids++}`, fraction: () => 0 },
+      policy: fleet.policy,
+      log: { debug: silent, info: silent, warn: silent, error: silent },
+      meter: { add: silent },
+    });
+    await evictPods(dependencies, 'a-0', { nowMs: fleet.nowMs(), state: await dependencies.fleet.readState() });
+  };
+
+  it('are deleted in parts of a hundred, and the others are due then', async () => {
+    const pods = names(103);
+    const fleet = await fleetWithPods(...pods);
+    await taint(fleet);
+    await evict(fleet);
+    expect(await deleted(fleet, pods)).toHaveLength(100);
+    const left = await fleet.timers('a-0');
+    expect(left.map(({ atMs }) => atMs)).toEqual([fleet.nowMs(), fleet.nowMs(), fleet.nowMs()]);
+    fleet.at(5);
+    await fleet.controllers.tickEvictor(fleet.slot());
+    expect(await deleted(fleet, pods)).toHaveLength(103);
+    expect(await fleet.timers('a-0')).toEqual([]);
+  });
+
+  it.each<[string, () => ReturnType<ItemStore['transact']>]>([
+    ['cannot be written', () => Promise.reject(new StoreFault('rejected', 'bad', { retryable: false }))],
+    ['is contended', async () => ({ kind: 'contended' })],
+  ])('are deleted, except for one that %s: its timer is due, until it can be', async (_, answer) => {
+    const fleet = await fleetWithPods('a', 'bad', 'c');
+    await taint(fleet);
+    const failing: ItemStore = {
+      ...fleet.tables,
+      transact: (writes) =>
+        writes.some(({ key }) => key.pk.startsWith('o#pods#') && key.sk === 'default/bad')
+          ? answer()
+          : fleet.tables.transact(writes),
+    };
+    await evict(fleet, failing).catch(() => undefined);
+    expect(await deleted(fleet, ['a', 'bad', 'c'])).toEqual(['a', 'c']);
+    expect(await fleet.timers('a-0')).toMatchObject([{ name: 'bad', atMs: fleet.nowMs() }]);
+    fleet.at(5);
+    await fleet.controllers.tickEvictor(fleet.slot());
+    expect(await deleted(fleet, ['bad'])).toEqual(['bad']);
+    expect(await fleet.timers('a-0')).toEqual([]);
+  });
 });
