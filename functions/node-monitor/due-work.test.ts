@@ -60,7 +60,10 @@ it('all functions with work are woken at once, for the slot of the tick', async 
 describe('evictor', () => {
   it.each([
     ['a node waits', { queue: [{ nodeName: 'n' }], zones: [] }],
-    ['one zone of several has a recorded hold', { queue: [], zones: [{ zone: 'a' }, { zone: 'b', hold: { reason: 'x' } }] }],
+    [
+      'one zone of several has a recorded hold',
+      { queue: [], zones: [{ zone: 'a' }, { zone: 'b', hold: { reason: 'x' } }] },
+    ],
   ])('is woken while %s', async (_, records) => {
     expect(await wake({ records: records as unknown as FleetRecords })).toEqual(['evictor']);
   });

@@ -11,7 +11,9 @@ const NOW_MS = Date.UTC(2026, 0, 1);
 const PROFILE = 'nodekeeper.dev/profile';
 const policy = {
   ...defaultPolicy,
-  profiles: [{ name: 'slow', nodeSelector: { matchLabels: { speed: 'slow' } } }] as unknown as typeof defaultPolicy.profiles,
+  profiles: [
+    { name: 'slow', nodeSelector: { matchLabels: { speed: 'slow' } } },
+  ] as unknown as typeof defaultPolicy.profiles,
 };
 
 let tables: MemoryItemStore;
@@ -46,7 +48,8 @@ const createNode = (name: string, labels: Record<string, string>) =>
   dependencies.objects.commit({
     writes: [{ kind: 'create', ref: nodeRef(name), object: { kind: 'Node', metadata: { name, uid: name, labels } } }],
   });
-const profileOf = async (name: string) => (await dependencies.objects.get(nodeRef(name)))?.metadata.annotations?.[PROFILE];
+const profileOf = async (name: string) =>
+  (await dependencies.objects.get(nodeRef(name)))?.metadata.annotations?.[PROFILE];
 const STORED = { of: 'x', sinceMs: 1, round: 1, after: '' } as const;
 const progress = () => tables.items('control').find(({ of }) => of !== undefined);
 

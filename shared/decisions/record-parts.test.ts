@@ -21,7 +21,12 @@ import {
 it('a record names its object with what it has', () => {
   expect(aboutNode({ nodeName: 'n', uid: 'u' })).toEqual({ kind: 'Node', name: 'n', uid: 'u' });
   expect(aboutZone('a')).toEqual({ kind: 'Zone', name: 'a' });
-  expect(aboutPod({ namespace: 'd', name: 'p', podUid: 'u' })).toEqual({ kind: 'Pod', namespace: 'd', name: 'p', uid: 'u' });
+  expect(aboutPod({ namespace: 'd', name: 'p', podUid: 'u' })).toEqual({
+    kind: 'Pod',
+    namespace: 'd',
+    name: 'p',
+    uid: 'u',
+  });
   const metadata = { namespace: 'd', name: 'w', uid: 'u' };
   expect(aboutWorkload('Job', { metadata })).toEqual({ kind: 'Job', ...metadata });
   expect(aboutWorkload('Job', { metadata: {} })).toEqual({ kind: 'Job', namespace: '', name: '', uid: '' });
@@ -47,7 +52,12 @@ it('the digest of a node is recorded without what no rule reads', () => {
   } as unknown as NodeHealth;
   const recorded = recordedHealth(health);
   expect(recorded).toEqual(read);
-  expect(healthOf({ kind: 'Node', name: 'n', uid: 'u' }, recorded)).toEqual({ ...read, nodeName: 'n', uid: 'u', suspect: true });
+  expect(healthOf({ kind: 'Node', name: 'n', uid: 'u' }, recorded)).toEqual({
+    ...read,
+    nodeName: 'n',
+    uid: 'u',
+    suspect: true,
+  });
   expect(healthOf({ kind: 'Node', name: 'n' }, recorded).uid).toBe('');
 });
 

@@ -14,7 +14,12 @@ describe('the record of scaled ReplicaSets', () => {
     const of = { newSet: sized('new', 1), oldSets: [sized('old', 2)], replicas: 3, fenceposts };
     const to = newSetSize(1, [of.newSet, ...of.oldSets], 3, fenceposts);
     expect(to).toBe(2);
-    const draft = setsScaledDraft(deployment, [{ name: 'new', from: 1, to, step: 'new' }], { ...of, step: 'new' }, NOW_MS);
+    const draft = setsScaledDraft(
+      deployment,
+      [{ name: 'new', from: 1, to, step: 'new' }],
+      { ...of, step: 'new' },
+      NOW_MS,
+    );
     expect(draft).toEqual({
       act: 'ReplicaSetsScaled',
       about: ABOUT,

@@ -96,7 +96,9 @@ describe('the record of deleted pods', () => {
     });
     expect(draft.inputs).toEqual({
       replicas: 2,
-      pods: active.map(({ namespace: _n, resourceVersion: _r, labels: _l, isDeleting: _d, isSingle: _s, ...rest }) => rest),
+      pods: active.map(
+        ({ namespace: _n, resourceVersion: _r, labels: _l, isDeleting: _d, isSingle: _s, ...rest }) => rest,
+      ),
       relatedOn: ['n1', 'n1', '', 'n1', 'n1', 'n2'],
       before: 0,
       count: 3,
@@ -122,7 +124,12 @@ describe('the record of deleted pods', () => {
   it('deletes 500 in one sync at most', () => {
     const many = Array.from({ length: 502 }, (_, index) => pod(`p${index}`));
     const of = { decision: { create: 0, remove: many }, relatedPods: [], before: 0, logShards: 1 };
-    const draft = podsDeletedDraft('ReplicaSet', setOf(0), { ...of, pods: many, names: many.map(({ name }) => name) }, NOW_MS);
+    const draft = podsDeletedDraft(
+      'ReplicaSet',
+      setOf(0),
+      { ...of, pods: many, names: many.map(({ name }) => name) },
+      NOW_MS,
+    );
     expect((replayed(draft, replicaSetReplay) as { names: string[] }).names).toHaveLength(500);
   });
 });

@@ -14,7 +14,12 @@ const rules: StatefulRules = {
   currentRevision: 'r1',
   updateRevision: 'r2',
 };
-const pod = (ordinal: number, revision = 'r2'): OrdinalPod => ({ ordinal, revision, state: 'available', isDeleting: false });
+const pod = (ordinal: number, revision = 'r2'): OrdinalPod => ({
+  ordinal,
+  revision,
+  state: 'available',
+  isDeleting: false,
+});
 
 it.each<[Parameters<typeof statefulPodsDraft>[1], readonly OrdinalPod[], readonly number[], string, string]>([
   ['create', [pod(1)], [0, 2], 'PodsCreated', 'created db-0, db-2: missing, and nothing before it is waited for'],
