@@ -110,7 +110,7 @@ async function* forwardChunks(
     sequence += chunks.length;
     const nowMs = clock.nowMs();
     if (chunks.length > 0) heardMs = nowMs;
-    if (nowMs >= endMs) return 'a log is streamed for 15 minutes at most; run the command again with --since';
+    if (nowMs >= endMs) return 'the stream has reached its time limit; run the command again with --since';
     if (nowMs - checkedMs >= REQUEST_CHECK_MS) {
       checkedMs = nowMs;
       const seenMs = await logSeenMs(items, request);

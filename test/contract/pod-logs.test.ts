@@ -204,7 +204,7 @@ describe('a followed log', () => {
     const log = await cluster.read('ann', '?follow=true');
     cluster.agent('n1').requested();
     await cluster.time.pass(900_000);
-    expect(log.text()).toMatch(/^nodekeeper: a log is streamed for 15 minutes at most; .*\n$/);
+    expect(log.text()).toMatch(/^nodekeeper: the stream has reached its time limit; .*\n$/);
     cluster.output.write('more\n');
     await cluster.time.pass(10_000);
     expect(cluster.stored()).toEqual([]);
