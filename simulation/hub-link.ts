@@ -160,7 +160,7 @@ export class HubLink {
     this.isExpired = false;
     const read = JSON.parse(body.toString('utf8')) as ChangeRead;
     const resources = read.spec.resources.map((each) => ({ ...each, after: OLDEST_VERSION }));
-    return Buffer.from(JSON.stringify({ ...read, spec: { resources } }));
+    return Buffer.from(JSON.stringify({ ...read, spec: { ...read.spec, resources } }));
   }
 
   /** What an answer without room for more says. */

@@ -43,9 +43,10 @@ export interface ListedPage {
 export interface ClusterReads {
   /** The uid of namespace kube-system: no two clusters have the same. */
   clusterUid(): Promise<string>;
-  /** By resource, in the order of the cursors. `clusterId`: absent in a cluster that does not say it. */
+  /** By resource, in the order of the cursors. `consistent`: with everything that was committed before the call. `clusterId`: absent in a cluster that does not say it. */
   changes(
     cursors: readonly ChangeCursor[],
+    options?: { readonly consistent: boolean },
   ): Promise<{ readonly outcomes: readonly ChangesOfResource[]; readonly clusterId?: string }>;
   pages(resource: StoredResource): AsyncGenerator<ListedPage>;
   /** The part of the resource that the hub may follow. `onBounds`: with the last page. */
@@ -59,8 +60,9 @@ export function clusterReads(upstream: Upstream): ClusterReads {
   const typedBy = ({ group, version, kind }: StoredResource, objects: readonly KubeObject[]): readonly KubeObject[] =>
     objects.map((object) => typed(group, version, kind, object));
 
-  async function changes(resources: readonly ChangeCursor[]) {
-    const body: ChangeRead = { apiVersion: apiVersionOf(CHANGE_READS), kind: CHANGE_READS.kind, spec: { resources } };
+  async function changes(resources: readonly ChangeCursor[], { consistent } = { consistent: false }) {
+    const spec = { resources, ...(consistent && { consistent }) };
+    const body: ChangeRead = { apiVersion: apiVersionOf(CHANGE_READS), kind: CHANGE_READS.kind, spec };
     const path = pathOf(CHANGE_READS);
     const headers = { ...ACCEPT, 'content-type': 'application/json' };
     const answer = await upstream.send(

@@ -103,19 +103,20 @@ export async function openReplica(options: ReplicaOptions): Promise<Replica> {
 
   /** One round at a time. Those who wait for the next one share it. */
   let running: Promise<boolean> | undefined;
-  let next: { readonly resources: Set<StoredResource>; readonly done: Promise<boolean> } | undefined;
-  function startRound(resources: readonly StoredResource[]): Promise<boolean> {
+  let next: { readonly wanted: Wanted; readonly done: Promise<boolean> } | undefined;
+  function startRound(resources: readonly StoredResource[], { isConsistent } = { isConsistent: false }) {
     if (next !== undefined) {
-      for (const resource of resources) next.resources.add(resource);
+      for (const resource of resources) next.wanted.resources.add(resource);
+      next.wanted.isConsistent ||= isConsistent;
       return next.done;
     }
-    const wanted = new Set(resources);
+    const wanted: Wanted = { resources: new Set(resources), isConsistent };
     const done = Promise.resolve(running?.catch(() => false)).then(() => {
       next = undefined;
-      running = round([...wanted], { isLinked: why === undefined });
+      running = round([...wanted.resources], { isLinked: why === undefined, isConsistent: wanted.isConsistent });
       return running;
     });
-    next = { resources: wanted, done };
+    next = { wanted, done };
     return done;
   }
 
@@ -169,7 +170,7 @@ export async function openReplica(options: ReplicaOptions): Promise<Replica> {
       note(resource);
       const limit = startTimeLimit(CATCH_UP_MS);
       // The next full round reports why it failed.
-      await Promise.race([startRound([stored]).catch(() => {}), limit.reached]);
+      await Promise.race([startRound([stored], { isConsistent: true }).catch(() => {}), limit.reached]);
       limit.cancel();
     },
     async stop() {
@@ -181,6 +182,13 @@ export async function openReplica(options: ReplicaOptions): Promise<Replica> {
 
 /** The others have no change log in any cluster. */
 const FOLLOWED: readonly StoredResource[] = storedResources.filter(({ verbs }) => verbs.includes('watch'));
+
+/** What the next round reads. */
+interface Wanted {
+  readonly resources: Set<StoredResource>;
+  /** Somebody waits for a write that has passed. A read that may be late would not have it. */
+  isConsistent: boolean;
+}
 
 interface Following {
   readonly store: ReplicaStore;
@@ -207,7 +215,7 @@ function follow({ store, cluster, clock, log }: Following) {
 
   return async (
     resources: readonly StoredResource[],
-    { isLinked }: { readonly isLinked: boolean },
+    { isLinked, isConsistent }: { readonly isLinked: boolean; readonly isConsistent: boolean },
   ): Promise<boolean> => {
     await store.load();
     let isChecked = false;
@@ -230,7 +238,7 @@ function follow({ store, cluster, clock, log }: Following) {
           ...defined({ bounds: store.bounds(resource) }),
         };
       });
-      const { outcomes, clusterId } = await cluster.changes(cursors);
+      const { outcomes, clusterId } = await cluster.changes(cursors, { consistent: isConsistent });
       if (clusterId !== undefined) await store.keepClusterId(clusterId);
       const again: StoredResource[] = [];
       for (const [index, stored] of part.entries()) {

@@ -104,10 +104,10 @@ export interface ChangeLog {
     },
   ): Promise<ChangesOutcome>;
   /**
-   * Whether nothing was committed after each cursor, by one eventually consistent read, which may be late. Half a read
-   * unit per shard. False also for a cursor that is so old that a read should raise it.
+   * Whether nothing was committed after each cursor, by one read of all heads: a read unit per shard, or half of one if
+   * it is eventually consistent, and may be late. False also for a cursor that is so old that a read should raise it.
    */
-  areQuiet(cursors: readonly LogCursor[]): Promise<readonly boolean[]>;
+  areQuiet(cursors: readonly LogCursor[], options?: { readonly consistent: boolean }): Promise<readonly boolean[]>;
   /** The version of a list, read before the list: a watch from here delivers every later change. */
   currentVersion(resource: string): Promise<number>;
   /**
@@ -143,7 +143,7 @@ export interface ChangeLogOptions {
 
 export const changeLog = (options: ChangeLogOptions): ChangeLog => ({
   readChanges: (request) => readChanges(options, request),
-  areQuiet: (cursors) => areQuiet(options, cursors),
+  areQuiet: (cursors, { consistent } = { consistent: false }) => areQuiet(options, cursors, consistent),
   currentVersion: (resource) => currentVersion(options, resource),
   newestCommits: (resources, { consistent }) => newestCommits(options, resources, consistent),
 });
@@ -187,7 +187,7 @@ async function readChanges(
   const { resource, after, limit, eager = false, accepts = () => true, bytesMax = Number.POSITIVE_INFINITY } = request;
   if (limit < 1) throw new RangeError('the limit of a read is at least one change');
   const { clock } = options;
-  if (!eager && isFresh(options, after) && (await areQuiet(options, [{ resource, after }]))[0] === true) {
+  if (!eager && isFresh(options, after) && (await areQuiet(options, [{ resource, after }], false))[0] === true) {
     return { kind: 'changes', changes: [], through: after, more: false };
   }
   const { version, heads } = await closeLog(options, resource);
@@ -211,9 +211,13 @@ async function readChanges(
 const isFresh = ({ clock }: ChangeLogOptions, after: number): boolean =>
   after >= versionBefore(clock.nowMs(), FRESHEN_AFTER_SECONDS);
 
-async function areQuiet(options: ChangeLogOptions, cursors: readonly LogCursor[]): Promise<readonly boolean[]> {
+async function areQuiet(
+  options: ChangeLogOptions,
+  cursors: readonly LogCursor[],
+  consistent: boolean,
+): Promise<readonly boolean[]> {
   const resources = cursors.map(({ resource }) => resource);
-  const newest = await newestCommits(options, resources, false);
+  const newest = await newestCommits(options, resources, consistent);
   return cursors.map(({ after }, index) => isFresh(options, after) && newest[index]! <= after);
 }
 

@@ -5,7 +5,7 @@
  *     older one than before. A client of the copy receives rising versions. It is answered Expired only if the copy was
  *     listed again, or its version is as old as the log.
  *   - A write that passed through the hub is in the copy when `caughtUp` resolves within its limit, unless a request or
- *     a write of the copy failed meanwhile, or eventually consistent reads lag.
+ *     a write of the copy failed meanwhile.
  *   - In calm, with a link that works: the copy has every change of the cluster soon, and nothing that the hub may not
  *     read. A client that lists and follows the log of the copy has what the copy has.
  *
@@ -203,8 +203,6 @@ class HubsFollow implements HubLaw {
     const id = keyOf(resource, objectSortKey(namespace, name));
     const own = copy.rows.get(id);
     if (!hub.holds(resource)) return;
-    // A read of changes begins with an eventually consistent one, which may not show the write yet.
-    if (this.#context.plan.severity('staleReads') > 0) return;
     this.#hit('S3:written');
     const isKept =
       version === undefined

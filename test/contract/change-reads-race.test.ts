@@ -83,7 +83,7 @@ it.each([
       let cursors = RESOURCES.map((resource): Cursor => ({ group: '', resource, after: listedAt.get(resource)! }));
       for (let reads = 0; reads < READS_MAX; reads += 1) {
         const isOver = running === 0;
-        const texts = await readChanges(log, cursors, { ...room });
+        const texts = await readChanges(log, cursors, { ...room }, false);
         const outcomes = texts.map((text) => JSON.parse(text) as ChangesOfResource);
         expect(outcomes.map(({ resource }) => resource)).toEqual(cursors.map(({ resource }) => resource));
         let changes = 0;

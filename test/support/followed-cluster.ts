@@ -6,6 +6,7 @@ import { storedResources } from '../../shared/kinds/resources.ts';
 import type { ItemStore } from '../../shared/store/item-store.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import { type ApiInMemory, apiInMemory } from './api-in-memory.ts';
+import { lateReads } from './late-reads.ts';
 
 const HUB_TOKEN = 'hub';
 
@@ -20,6 +21,8 @@ export interface FollowedCluster {
   /** What those requests consumed of the tables of the cluster. */
   units(): { readonly readUnits: number; readonly writeUnits: number };
   cut(isCut: boolean): void;
+  /** From now on, what the cluster reads without consistency is that of now. */
+  freezeReads(): void;
   /** Another cluster answers at its address, and no request fails. */
   replaceBy(other: FollowedCluster): void;
   /** The hub may not read these. */
@@ -47,13 +50,15 @@ export async function followedCluster(options: { readonly uuid?: () => string } 
   const hubClock: Clock = { nowMs: () => nowMs };
   let isAsked = false;
   const units = { readUnits: 0, writeUnits: 0 };
-  const tables = memoryItemStore({
-    onConsumed({ readUnits, writeUnits }) {
-      if (!isAsked) return;
-      units.readUnits += readUnits;
-      units.writeUnits += writeUnits;
-    },
-  });
+  const { items: tables, freeze } = lateReads(
+    memoryItemStore({
+      onConsumed({ readUnits, writeUnits }) {
+        if (!isAsked) return;
+        units.readUnits += readUnits;
+        units.writeUnits += writeUnits;
+      },
+    }),
+  );
   const api = apiInMemory({
     ...options,
     items: tables,
@@ -95,6 +100,7 @@ export async function followedCluster(options: { readonly uuid?: () => string } 
     cut(next) {
       isCut = next;
     },
+    freezeReads: freeze,
     replaceBy(other) {
       answering = other.api;
     },

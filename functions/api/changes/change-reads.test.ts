@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { memoryItemStore } from '../../../shared/store/memory/item-store.ts';
 import type { ChangeCursor, ChangesOfResource } from '../../../shared/watches/change-read.ts';
 import {
   type ApiInMemory,
@@ -9,6 +10,7 @@ import {
   node,
   podsIn,
 } from '../../../test/support/api-in-memory.ts';
+import { lateReads } from '../../../test/support/late-reads.ts';
 
 const PATH = '/apis/nodekeeper.dev/v1alpha1/changereads';
 const MAPS = '/api/v1/namespaces/default/configmaps';
@@ -85,6 +87,24 @@ describe('the changes of a ChangeRead', () => {
     expect(secrets).toMatchObject({ outcome: 'changes', changes: [], more: false });
     // The cursor of a quiet resource is raised before its changes can expire.
     expect(Number(changesIn(secrets).through)).toBe(api.nowMs() * 1_000);
+  });
+});
+
+describe('a consistent ChangeRead', () => {
+  it('has what was committed just before it, although reads of the tables may be late', async () => {
+    const { items, freeze } = lateReads(memoryItemStore());
+    const api = apiInMemory({ items });
+    await api.send('POST', MAPS, { body: map('zero') });
+    const after = await versionOf(api, MAPS);
+    freeze();
+    await api.send('POST', MAPS, { body: map('one') });
+    const read = async (consistent: boolean) => {
+      const { body } = await api.send('POST', PATH, {
+        body: { spec: { resources: [core('configmaps', after)], consistent } },
+      });
+      return changesIn(body.status.resources[0]).changes.map(({ object }) => object.metadata.name);
+    };
+    expect([await read(false), await read(true)]).toEqual([[], ['one']]);
   });
 });
 

@@ -37,23 +37,28 @@ export async function answerChangeRead(dependencies: Reads, asked: UnstoredReque
   const { object, warnings } = await readCreatedOnly(changeReads, asked.target, request);
   const cursors = cursorsOf(object.spec);
   const rights = await Promise.all(cursors.map((cursor) => rightsTo(dependencies, asked, cursor)));
+  const consistent = recordOf(object.spec)['consistent'] === true;
   const room = { changes: CHANGES_MAX, bytes: CHANGES_BYTES_MAX };
   // A copy of a part does not become whole by changes.
   const isPart = ({ bounds, from }: SiteCursor): boolean => bounds !== undefined || from !== undefined;
   const whole = cursors.filter((cursor, index) => rights[index]!.kind === 'whole' && !isPart(cursor));
-  const texts = await readChanges(dependencies.changes, whole, room);
+  const texts = await readChanges(dependencies.changes, whole, room, consistent);
   const outcomes: string[] = [];
   for (const [index, cursor] of cursors.entries()) {
     const right = rights[index]!;
     if (right.kind === 'none') outcomes.push(JSON.stringify(right.refusal));
-    else if (right.kind === 'site') outcomes.push(await readSite(dependencies, cursor, right.nodeNames, room));
+    else if (right.kind === 'site')
+      outcomes.push(await readSite(dependencies, cursor, right.nodeNames, { room, consistent }));
     else outcomes.push(isPart(cursor) ? expired(cursor) : texts.shift()!);
   }
   const head: ChangeRead = {
     apiVersion: apiVersionOf(CHANGE_READS),
     kind: CHANGE_READS.kind,
     metadata: { ...object.metadata, creationTimestamp: null },
-    spec: { resources: cursors.map(({ after, ...others }) => ({ ...others, after: String(after) })) },
+    spec: {
+      resources: cursors.map(({ after, ...others }) => ({ ...others, after: String(after) })),
+      ...(consistent && { consistent }),
+    },
   };
   const answer = json(201, head, warningHeaders(warnings));
   const { clusterId } = dependencies;

@@ -23,8 +23,13 @@ export type Spendable = { -readonly [Part in keyof Room]: Room[Part] };
 type Log = Pick<ChangeLog, 'areQuiet' | 'readChanges'>;
 
 /** The outcomes in JSON, in the order of the cursors. `room` becomes smaller. */
-export async function readChanges(log: Log, cursors: readonly Cursor[], room: Spendable): Promise<string[]> {
-  const quiet = await log.areQuiet(cursors);
+export async function readChanges(
+  log: Log,
+  cursors: readonly Cursor[],
+  room: Spendable,
+  consistent: boolean,
+): Promise<string[]> {
+  const quiet = await log.areQuiet(cursors, { consistent });
   const outcomes: string[] = [];
   for (const [index, cursor] of cursors.entries()) {
     const isRead = quiet[index] !== true && room.changes > 0 && room.bytes > 0;

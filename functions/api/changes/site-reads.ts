@@ -74,14 +74,14 @@ export async function readSite(
   dependencies: Reads,
   cursor: SiteCursor,
   nodeNames: readonly string[],
-  room: Spendable,
+  { room, consistent }: { readonly room: Spendable; readonly consistent: boolean },
 ): Promise<string> {
   const { group, resource, after, from, bounds = '' } = cursor;
   const changes = (more: boolean, of: string): string =>
     JSON.stringify({
       ...{ group, resource, outcome: 'changes', through: String(after), more, changes: [], bounds: of },
     } satisfies ChangesOfResource);
-  if (from === undefined && (await isQuiet(dependencies, cursor, nodeNames))) return changes(false, bounds);
+  if (from === undefined && (await isQuiet(dependencies, cursor, nodeNames, consistent))) return changes(false, bounds);
   const set = await followedSet(dependencies, resource, nodeNames);
   const isSame = setOf(bounds) === setOf(set.bounds);
   if (from !== undefined && !isSame) return JSON.stringify({ group, resource, outcome: 'expired' });
@@ -111,11 +111,12 @@ async function isQuiet(
   { changes }: Reads,
   { resource, after, bounds = '' }: SiteCursor,
   nodeNames: readonly string[],
+  consistent: boolean,
 ): Promise<boolean> {
   if (after === 0 || !setOf(bounds).startsWith(`${hashed(nodeNames)}:`)) return false;
   const version = versionIn(bounds);
   const ofPods = version === 0 ? [] : [{ resource: 'pods', after: version }];
-  return (await changes.areQuiet([{ resource, after }, ...ofPods])).every((each) => each);
+  return (await changes.areQuiet([{ resource, after }, ...ofPods], { consistent })).every((each) => each);
 }
 
 async function followedSet(dependencies: Reads, resource: string, nodeNames: readonly string[]): Promise<FollowedSet> {

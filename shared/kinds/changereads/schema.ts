@@ -54,6 +54,7 @@ export const changeRead: StructSchema = kindStruct(
     spec: embedded(
       struct(`${OURS}.ChangeReadSpec`, 'What is read.', {
         resources: required(list(cursor, 'The resources, each once; 100 at most.')),
+        consistent: bool('Everything that was committed before the request is returned.'),
       }),
       'What is read.',
     ),
