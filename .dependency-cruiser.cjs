@@ -87,7 +87,7 @@ module.exports = {
           TESTS,
           '^shared/(aws|host|observability|config|store)/',
           '^shared/access/(node-tokens|process-keys|public-keys|static-tokens|watch-tickets|api-authorities)\\.ts$',
-          '^shared/gzip\\.ts$',
+          '^shared/(gzip|patterns)\\.ts$',
         ],
       },
       to: { path: ['^[a-z_/]+$', '^node_modules/'] },

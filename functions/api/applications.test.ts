@@ -49,7 +49,8 @@ const PROTECTED = ['persistentvolumeclaims', 'persistentvolumes'];
 
 describe('every kind that applications use', () => {
   it('has an object in this test', () => {
-    const older = 'events namespaces nodes pods leases poddisruptionbudgets priorityclasses volumeattachments csinodes';
+    const older =
+      'events namespaces nodes pods leases poddisruptionbudgets priorityclasses volumeattachments csinodes customresourcedefinitions';
     const others = [...older.split(' '), 'daemonsets', ...alwaysEmptyResources.map(({ resource }) => resource)];
     const own = resources.filter(({ group }) => group === 'nodekeeper.dev').map(({ resource }) => resource);
     const served = resources.filter(({ servedFrom }) => servedFrom === undefined).map(({ resource }) => resource);

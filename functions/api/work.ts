@@ -14,6 +14,8 @@ import { createCidrSets } from '../../shared/fleet/cidrs/cluster-cidrs.ts';
 import type { Cloud } from '../../shared/fleet/instances/cloud.ts';
 import { podEvictionTimeoutOn } from '../../shared/fleet/nodes/node-profile.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
+import type { CustomKinds } from '../../shared/kinds/custom-resources/kinds.ts';
+import type { ResourceDescriptor } from '../../shared/kinds/descriptor.ts';
 import { nodes } from '../../shared/kinds/nodes/serve.ts';
 import { findResource, resources } from '../../shared/kinds/registry.ts';
 import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/request/http.ts';
@@ -33,6 +35,7 @@ import { type StaticDocuments, staticDocuments } from './discovery/static-docume
 import { answerNodeLogs } from './logs/node-logs.ts';
 import { answerMetrics } from './metrics/answer-metrics.ts';
 import type { MetricFamily } from './metrics/open-metrics.ts';
+import type { OpenApi, OpenApiResource } from './openapi/openapi.ts';
 
 /** The release of this project, as `kubectl version` shows it. */
 export const NODEKEEPER_VERSION = '0.1.0';
@@ -89,7 +92,7 @@ function serveDependencies(options: ApiOptions): ServeDependencies {
       openConnection: options.openConnection,
       nodeSessions: options.nodeSessions,
     }),
-    staticDocument: documents(options.hash),
+    staticDocument: documents(options.hash, common.customs),
     ...enrolmentOf(options, storageOf),
     ...accountTokensOf(options),
     metrics: answerMetrics({
@@ -104,23 +107,37 @@ function serveDependencies(options: ApiOptions): ServeDependencies {
   };
 }
 
-/** Version, discovery and OpenAPI. @param hash digest of a text, safe in a URL */
-export const documents = (hash: ApiOptions['hash']): StaticDocuments =>
-  staticDocuments(
+/**
+ * Version, discovery and OpenAPI.
+ *
+ * @param hash digest of a text, safe in a URL
+ * @param customs kinds that definitions add. Absent: none are described
+ */
+export function documents(hash: ApiOptions['hash'], customs?: CustomKinds): StaticDocuments {
+  const load = async (added: readonly OpenApiResource[], base?: OpenApi): Promise<OpenApi> => {
+    const [{ createOpenApi }, { describe }] = await Promise.all([
+      import('./openapi/openapi.ts'),
+      import('../../shared/kinds/descriptions/describe.ts'),
+    ]);
+    return createOpenApi({ resources: added, serverVersion: NODEKEEPER_VERSION, hash, describe, ...defined({ base }) });
+  };
+  let builtIn: Promise<OpenApi> | undefined;
+  let whole: { readonly added: readonly ResourceDescriptor[]; readonly openApi: Promise<OpenApi> } | undefined;
+  return staticDocuments(
     { version: NODEKEEPER_VERSION },
     openApiDocuments(async () => {
-      const [{ createOpenApi }, { describe }] = await Promise.all([
-        import('./openapi/openapi.ts'),
-        import('../../shared/kinds/descriptions/describe.ts'),
-      ]);
-      return createOpenApi({
-        resources: [...resources, ...createdOnly.map((each) => ({ ...each, subresources: [] }))],
-        serverVersion: NODEKEEPER_VERSION,
-        hash,
-        describe,
-      });
+      builtIn ??= load([...resources, ...createdOnly.map((each) => ({ ...each, subresources: [] }))]);
+      const base = await builtIn;
+      const added = (await customs?.described()) ?? [];
+      if (added.length === 0) return base;
+      // Descriptors are made again when their definitions change.
+      const isSame = whole?.added.length === added.length && whole.added.every((each, index) => each === added[index]);
+      if (whole === undefined || !isSame) whole = { added, openApi: load(added, base) };
+      return whole.openApi;
     }),
+    async () => (await customs?.discovered()) ?? [],
   );
+}
 
 function accountTokensOf({ accountTokens }: ApiOptions): Pick<ServeDependencies, 'issueToken' | 'answerIssuer'> {
   if (accountTokens === undefined) return {};

@@ -16,6 +16,7 @@ export const REMOVED_KINDS: readonly string[] = [
   'ConfigMap',
   'ControllerRevision',
   'CronJob',
+  'CustomResourceDefinition',
   'DaemonSet',
   'Deployment',
   'EndpointSlice',
@@ -66,6 +67,7 @@ export const workloadsManifest = {
         // The commit changed what these controllers read (shared/store/workload-change.ts).
         { eventName: ['INSERT', 'MODIFY'], dynamodb: { NewImage: { w: { N: ['1'] } } } },
         { eventName: ['REMOVE'], dynamodb: { OldImage: { k: { S: REMOVED_KINDS } } } },
+        { eventName: ['REMOVE'], dynamodb: { OldImage: { x: { N: ['1'] } } } },
       ],
     },
   ],

@@ -52,6 +52,7 @@ import {
 } from './daemonsets/placement.rule.ts';
 import { syncDaemonSet } from './daemonsets/reconcile.ts';
 import { isDaemonSetSettled } from './daemonsets/rule.ts';
+import { syncDefinition } from './definitions/reconcile.ts';
 import type { WorkloadDependencies } from './dependencies.ts';
 import { syncDeployment } from './deployments/reconcile.ts';
 import { budgetsSelecting, syncBudget, unsettledBudgets } from './disruption/reconcile.ts';
@@ -167,19 +168,28 @@ function remembering(dependencies: WorkloadDependencies): ReadNamespace {
 }
 
 /** Stores a due time for a failed work. If this write fails too, the batch is delivered again. */
-const repeatLater = ({ items, clock }: WorkloadDependencies, work: Work): Promise<void> =>
-  addDue(items, { atMs: clock.nowMs() + REPEAT_MS, key: dueKeyOf(work) });
+async function repeatLater(dependencies: WorkloadDependencies, work: Work): Promise<void> {
+  const { items, clock } = dependencies;
+  const key = work.kind === 'finishOwner' ? await dueKeyOfOwner(dependencies, work) : dueKeyOf(work);
+  await addDue(items, { atMs: clock.nowMs() + REPEAT_MS, key });
+}
 
-function dueKeyOf(work: Work): DueKey {
+type FinishOwner = Extract<Work, { kind: 'finishOwner' }>;
+
+async function dueKeyOfOwner(
+  dependencies: WorkloadDependencies,
+  { namespace: ofDependent, owner }: FinishOwner,
+): Promise<DueKey> {
+  const { resource = '', namespace = '', name = '' } = (await ownerRef(dependencies, ofDependent, owner)) ?? {};
+  return { kind: 'finish', ref: { resource, namespace, name } };
+}
+
+function dueKeyOf(work: Exclude<Work, FinishOwner>): DueKey {
   if (work.kind === 'nodesChanged') return { kind: 'daemonSets' };
   // The content of the volume is not stored any more: if this fails twice, the directory stays.
   if (work.kind === 'removeDirectory') return { kind: 'workload', ref: work.ref };
   if (work.kind === 'collect') return { kind: 'collect', ownerUid: work.ownerUid };
   if (work.kind === 'checkOwner') return { kind: 'dependents', ownerUid: work.owner.uid };
-  if (work.kind === 'finishOwner') {
-    const { resource = '', namespace = '', name = '' } = ownerRef(work.namespace, work.owner) ?? {};
-    return { kind: 'finish', ref: { resource, namespace, name } };
-  }
   const { kind, ref } = work;
   return { kind: kind === 'finish' || kind === 'adopt' || kind === 'podEnded' ? kind : 'workload', ref };
 }
@@ -234,7 +244,7 @@ async function perform(dependencies: WorkloadDependencies, work: Work, read: Rea
     case 'checkOwner':
       return checkOwner(dependencies, work.namespace, work.owner);
     case 'finishOwner': {
-      const owner = ownerRef(work.namespace, work.owner);
+      const owner = await ownerRef(dependencies, work.namespace, work.owner);
       return owner === undefined ? undefined : finishDeletion(dependencies, owner);
     }
   }
@@ -282,7 +292,9 @@ type Sync = (
   nodes?: readonly DaemonNode[],
 ) => Promise<SyncReport>;
 
-const SYNCS: Readonly<Record<WorkloadResource | 'namespaces' | 'pods' | 'resourcequotas', Sync>> = {
+type SyncedResource = WorkloadResource | 'namespaces' | 'pods' | 'resourcequotas' | 'customresourcedefinitions';
+
+const SYNCS: Readonly<Record<SyncedResource, Sync>> = {
   deployments: (dependencies, ref, orphans) =>
     syncDeployment(dependencies, ref, orphans as readonly KubeReplicaSet[] | undefined),
   replicasets: syncReplicaSet,
@@ -292,6 +304,7 @@ const SYNCS: Readonly<Record<WorkloadResource | 'namespaces' | 'pods' | 'resourc
   cronjobs: syncCronJob,
   namespaces: (dependencies, ref) => syncNamespace(dependencies, ref.name),
   resourcequotas: syncQuota,
+  customresourcedefinitions: (dependencies, ref) => syncDefinition(dependencies, ref.name),
   statefulsets: syncStatefulSet,
   poddisruptionbudgets: syncBudget,
   services: syncEndpoints,

@@ -285,9 +285,11 @@ const quotasOf = (namespace: string): Work => ({
   ref: { resource: 'resourcequotas', namespace, name: '' },
 });
 
+const SYNCED_WHOLE: ReadonlySet<string> = new Set(['namespaces', 'resourcequotas', 'customresourcedefinitions']);
+
 /** The works of the namespace itself and its quotas. A creation is counted by admission. */
 function ofNamespace(ref: ObjectRef, before: KubeObject | undefined, after: KubeObject | undefined): readonly Work[] {
-  if (ref.resource === 'namespaces' || ref.resource === 'resourcequotas') {
+  if (SYNCED_WHOLE.has(ref.resource)) {
     if (after !== undefined) return [{ kind: 'sync', ref }];
   }
   const works: Work[] = [];

@@ -23,14 +23,14 @@ export const passesHealthFilter = ({ newImage: row }: Pick<ItemChangeRecord, 'ne
     (DIGEST.suspect.of(row) && row[DIGEST.plannedUntilMs.name] !== undefined));
 
 const REMOVED: ReadonlySet<unknown> = new Set(REMOVED_KINDS);
-/** A change of what workload controllers read, and the removal of an object of a namespace. */
+/** A change of what workload controllers read, and the removal of an object that others may belong to. */
 export const passesWorkloadFilter = ({
   type,
   oldImage,
   newImage,
 }: Pick<ItemChangeRecord, 'type' | 'oldImage' | 'newImage'>): boolean =>
   type === 'REMOVE'
-    ? REMOVED.has(oldImage && OBJECT.kind.of(oldImage))
+    ? oldImage !== undefined && (REMOVED.has(OBJECT.kind.of(oldImage)) || OBJECT.isCustom.of(oldImage))
     : newImage !== undefined && OBJECT.changesWorkloads.of(newImage);
 
 const SIGNING_REQUESTS = objectPartition('certificatesigningrequests');

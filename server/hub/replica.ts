@@ -8,6 +8,7 @@
 import { type Backoff, backoffMs } from '../../shared/backoff.ts';
 import type { Clock, RandomSource, StartTimeLimit } from '../../shared/clock.ts';
 import { defined } from '../../shared/defined.ts';
+import { CUSTOM_RESOURCE_DEFINITIONS } from '../../shared/kinds/customresourcedefinitions/resource.ts';
 import { storedResources } from '../../shared/kinds/resources.ts';
 import type { StoredResource } from '../../shared/kinds/stored-resource.ts';
 import type { Log } from '../../shared/observability/log.ts';
@@ -180,8 +181,10 @@ export async function openReplica(options: ReplicaOptions): Promise<Replica> {
   };
 }
 
-/** The others have no change log in any cluster. */
-const FOLLOWED: readonly StoredResource[] = storedResources.filter(({ verbs }) => verbs.includes('watch'));
+/** The others have no change log in any cluster, or are more than their items: requests for these are passed. */
+const FOLLOWED: readonly StoredResource[] = storedResources.filter(
+  (each) => each.verbs.includes('watch') && each !== CUSTOM_RESOURCE_DEFINITIONS,
+);
 
 /** What the next round reads. */
 interface Wanted {

@@ -39,7 +39,12 @@ export interface RequestDependencies {
   /** Absent: this process reads no YAML. */
   readonly readYaml?: ReadYaml;
   readonly gzip: Gzip;
-  readonly descriptorOf: (group: string, version: string, resource: string) => ResourceDescriptor | undefined;
+  /** At once for a built-in kind. */
+  readonly descriptorOf: (
+    group: string,
+    version: string,
+    resource: string,
+  ) => ResourceDescriptor | undefined | Promise<ResourceDescriptor | undefined>;
 }
 
 /** What watches and logs need besides. */

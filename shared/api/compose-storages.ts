@@ -4,6 +4,10 @@ import { type Policies, policyCache } from '../access/policy-cache.ts';
 import { alwaysEmptyStorages } from '../kinds/always-empty/storage.ts';
 import { clusterObjects } from '../kinds/cluster-objects.ts';
 import { clusterStatusStorages } from '../kinds/cluster-statuses/storage.ts';
+import { customResourceStorage } from '../kinds/custom-resources/storage.ts';
+import { type DefinitionCatalog, definitionCatalog } from '../kinds/customresourcedefinitions/catalog.ts';
+import { type DefinitionSections, definitionSections } from '../kinds/customresourcedefinitions/sections.ts';
+import { definitionStorages } from '../kinds/customresourcedefinitions/storage.ts';
 import { decisionStorages } from '../kinds/decisions/storage.ts';
 import type { ResourceDescriptor } from '../kinds/descriptor.ts';
 import { identityStorages } from '../kinds/identities/storage.ts';
@@ -29,6 +33,7 @@ import { objectStorage } from './object-storage.ts';
 import type { ResourceStorage } from './resource-storage.ts';
 
 const STORAGES = new Map([
+  ...definitionStorages,
   ...alwaysEmptyStorages,
   ...budgetStorages,
   ...clusterStatusStorages,
@@ -54,6 +59,8 @@ export interface Storages {
   /** Roles and bindings, in memory. */
   readonly policies: Policies;
   readonly namespacePolicies: NamespacePolicies;
+  readonly definitions: DefinitionCatalog;
+  readonly sections: DefinitionSections;
 }
 
 export function composeStorages(options: StorageOptions): Storages {
@@ -64,12 +71,19 @@ export function composeStorages(options: StorageOptions): Storages {
   const budgets = budgetsOver(plain(poddisruptionbudgets), plain(pods), objects.get);
   const policies = policiesOf(plain, options);
   const ofNamespaces = namespacePolicies(objects, clock);
-  const storages = new Map<ResourceDescriptor, ResourceStorage>();
+  const definitions = definitionCatalog({ changes, objects });
+  const sections = definitionSections(options.items);
+  // Descriptors of custom resources come and go.
+  const storages = new WeakMap<ResourceDescriptor, ResourceStorage>();
   const storageOf = (served: ResourceDescriptor): ResourceStorage => {
     const descriptor = storedAs(served);
-    const storage = storages.get(descriptor) ?? STORAGES.get(descriptor)?.(descriptor, context) ?? plain(descriptor);
+    const storage = storages.get(descriptor) ?? made(descriptor);
     storages.set(descriptor, storage);
     return storage;
+  };
+  const made = (descriptor: ResourceDescriptor): ResourceStorage => {
+    if (descriptor.custom !== undefined) return customResourceStorage(descriptor, descriptor.custom, context);
+    return STORAGES.get(descriptor)?.(descriptor, context) ?? plain(descriptor);
   };
   const context: StorageContext = {
     ...options,
@@ -78,11 +92,13 @@ export function composeStorages(options: StorageOptions): Storages {
     storageOf,
     newObject: () => ({ nowMs: clock.nowMs(), uuid: random.uuid, apiAuthorities }),
     versionOf: async ({ resource }) => String(await changes.currentVersion(resource)),
+    definitions,
+    sections,
     budgets: budgets.storage,
     policies,
     namespacePolicies: ofNamespaces,
   };
-  return { storageOf, budgets, policies, namespacePolicies: ofNamespaces };
+  return { storageOf, budgets, policies, namespacePolicies: ofNamespaces, definitions, sections };
 }
 
 function policiesOf(plain: StorageContext['plain'], { changes }: StorageOptions): Policies {

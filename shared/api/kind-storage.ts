@@ -2,6 +2,8 @@
 import type { Policies } from '../access/policy-cache.ts';
 import type { Clock, RandomSource } from '../clock.ts';
 import type { Policy } from '../fleet/policy.ts';
+import type { DefinitionCatalog } from '../kinds/customresourcedefinitions/catalog.ts';
+import type { DefinitionSections } from '../kinds/customresourcedefinitions/sections.ts';
 import type { ResourceDescriptor } from '../kinds/descriptor.ts';
 import type { ApiAuthorities, NewObjectContext } from '../kinds/namespaces/contents.ts';
 import type { NamespacePolicies } from '../kinds/quotas/namespace-policies.ts';
@@ -34,6 +36,9 @@ export interface StorageContext extends Required<Omit<StorageOptions, 'apiAuthor
   readonly newObject: () => NewObjectContext;
   /** The version of a list of this resource. */
   readonly versionOf: (descriptor: ResourceDescriptor) => Promise<string>;
+  readonly definitions: DefinitionCatalog;
+  /** The schemas of definitions, and other large texts of theirs. */
+  readonly sections: DefinitionSections;
   readonly budgets: ResourceStorage;
   readonly policies: Policies;
   readonly namespacePolicies: NamespacePolicies;

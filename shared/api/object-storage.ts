@@ -8,7 +8,7 @@ import { NAME_LENGTH_MAX } from '../kubernetes/kubernetes.ts';
 import * as status from '../kubernetes/status.ts';
 import type { ChangeLog } from '../store/change-log.ts';
 import type { TransactWrite } from '../store/item-store.ts';
-import type { CommitOutcome, ObjectStore, ObjectWrite } from '../store/object-store.ts';
+import type { CommitOutcome, ObjectStore, ObjectWrite, SelectableFields } from '../store/object-store.ts';
 import {
   listKeyOf as keyOf,
   type ListPage,
@@ -26,6 +26,10 @@ export interface ObjectStorageOptions {
   /** Writes in the same transaction as an object, such as the digest of a Node. */
   readonly together?: (write: ObjectWrite) => readonly TransactWrite[];
   readonly clock: Clock;
+  /** Fields that a field selector may name. Absent: those of the store for this resource. */
+  readonly selectableFields?: SelectableFields;
+  /** The outcome when the condition of such a write does not hold. Absent: another writer was first. */
+  readonly refused?: () => Promise<WriteResult>;
 }
 
 export function objectStorage(descriptor: ResourceDescriptor, options: ObjectStorageOptions): ResourceStorage {
@@ -36,6 +40,7 @@ export function objectStorage(descriptor: ResourceDescriptor, options: ObjectSto
     namespace: object.metadata.namespace ?? '',
     name: object.metadata.name ?? '',
   });
+  const selectable = defined({ selectableFields: options.selectableFields });
   const expiry = () => defined({ expiresAtSeconds: expirySeconds(descriptor, options.clock.nowMs()) });
 
   async function commit(write: ObjectWrite, along: readonly ObjectWrite[] = []): Promise<WriteResult> {
@@ -50,7 +55,7 @@ export function objectStorage(descriptor: ResourceDescriptor, options: ObjectSto
       case 'conflict':
         return outcome.index === 0 ? { kind: 'conflict' } : { kind: 'conflict', ofAlong: true };
       case 'extraRefused':
-        return { kind: 'conflict' };
+        return (await options.refused?.()) ?? { kind: 'conflict' };
       case 'tooLarge':
       case 'overfull':
         throw status.requestEntityTooLarge('an object may take 100,000 characters');
@@ -78,7 +83,7 @@ export function objectStorage(descriptor: ResourceDescriptor, options: ObjectSto
     listVersion: async () => String(await changes.currentVersion(resource)),
     create: (object, along) => commit({ kind: 'create', ref: refOf(object), object, ...expiry() }, along),
     update: (next, old, along) =>
-      commit({ kind: 'update', ref: refOf(old), object: next, previous: old, ...expiry() }, along),
+      commit({ kind: 'update', ref: refOf(old), object: next, previous: old, ...selectable, ...expiry() }, along),
     remove: (old, along) => commit({ kind: 'delete', ref: refOf(old), previous: old }, along),
   };
 }

@@ -10,6 +10,7 @@ import { type RequestLimits, type RequestThrottle, requestThrottle } from '../ac
 import type { Clock, RandomSource } from '../clock.ts';
 import { defined } from '../defined.ts';
 import type { Policy } from '../fleet/policy.ts';
+import { type CustomKinds, customKinds } from '../kinds/custom-resources/kinds.ts';
 import { findResource } from '../kinds/registry.ts';
 import { shardsOf } from '../kinds/resources.ts';
 import { viewerRules } from '../kinds/roles/default-policies.ts';
@@ -53,18 +54,26 @@ export interface RequestOptions {
 
 export interface RequestParts extends Omit<ReadDependencies, 'answerWatch' | 'answerPodLog'> {
   readonly storages: Storages;
+  readonly customs: CustomKinds;
 }
+
+/** A definition has a group with a dot. A path of another group costs no read. */
+const mayBeCustom = (group: string): boolean => group.includes('.');
 
 /** With the caches of a process: create them once. */
 export function requestDependencies(options: RequestOptions): RequestParts {
   const changes = changeLog({ items: options.items, clock: options.versionClock ?? options.clock, shardsOf });
   const storages = composeStorages({ ...options, changes });
-  const { storageOf, policies } = storages;
+  const { storageOf, policies, definitions, sections } = storages;
+  const customs = customKinds({ definitions, sections, loadPatterns: () => import('../patterns.ts') });
   return {
     storages,
     storageOf,
     authorizer: authorizer({ policies, nodeGraph: nodeGraph({ storageOf }), viewerRules }),
-    descriptorOf: findResource,
+    descriptorOf: (group, version, resource) =>
+      findResource(group, version, resource) ??
+      (mayBeCustom(group) ? customs.find(group, version, resource) : undefined),
+    customs,
     random: options.random,
     authenticator: options.authenticator,
     clock: options.clock,

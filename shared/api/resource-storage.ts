@@ -55,6 +55,8 @@ export interface ResourceStorage {
   /** Records that a node posted an unchanged status of its own object. Absent: nothing to record. */
   received?(object: KubeObject): Promise<void>;
   remove(old: KubeObject, along?: readonly ObjectWrite[]): Promise<WriteResult>;
+  /** A stored object, as of the change log, in the form that the other members return. Absent: as it is stored. */
+  served?(stored: KubeObject): KubeObject | Promise<KubeObject>;
   /** False where objects of the namespace have no managedFields. Absent: all have them. */
   keepsManagedFields?(namespace: string): boolean;
   /** True where the namespace has no change log: a watch must compare reads. Absent: it has one. */

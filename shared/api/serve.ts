@@ -25,7 +25,7 @@ import {
   verbOf,
   withoutWatchPrefix,
 } from '../kubernetes/request/request.ts';
-import { isStatusError, statusResponse } from '../kubernetes/request/respond.ts';
+import { isStatusError, statusResponse, withWarning } from '../kubernetes/request/respond.ts';
 import { parseFieldSelector } from '../kubernetes/selectors.ts';
 import * as status from '../kubernetes/status.ts';
 import { pathSegmentName } from '../kubernetes/validate-names.ts';
@@ -150,21 +150,21 @@ async function serveResource(
   };
   const answer = dependencies.answers.unstored?.(unstored);
   if (answer !== undefined) return answer;
-  const descriptor = dependencies.descriptorOf(target.group, target.version, target.resource);
+  const descriptor = await dependencies.descriptorOf(target.group, target.version, target.resource);
   if (descriptor === undefined) throw status.unknownPath();
   refuseMisplaced(descriptor, target, verb);
   audited.call = auditedCall;
   await refuseUnauthorized(dependencies, verb, call);
   refuseImpossible(descriptor, target);
   // No body is parsed before its request is authorized.
-  const inJson = await withJsonBody(request, dependencies.readYaml);
+  const inJson = await withJsonBody(request, dependencies.readYaml, descriptor.bodyBytesMax);
   const shape = negotiateShape(request.headers['accept'] ?? '', request.query);
   // The path of a Namespace names it as its own namespace, and is authorized as such. It is stored without a namespace.
   const place = descriptor.namespaced ? target : { ...target, namespace: '' };
   const accessRefusal = (atMs: number) => refusalLater(dependencies, verb, { ...call, nowMs: atMs });
   const answerVerb = dependencies.answers.verbs[verb];
   if (answerVerb === undefined) throw status.unknownPath();
-  return answerVerb({
+  const response = await answerVerb({
     request: inJson,
     descriptor,
     target: place,
@@ -174,6 +174,8 @@ async function serveResource(
     caller,
     accessRefusal,
   });
+  const { deprecation } = descriptor.custom ?? {};
+  return deprecation === undefined ? response : withWarning(response, deprecation);
 }
 
 type Question = Pick<Call, 'request' | 'target' | 'user' | 'nowMs'>;

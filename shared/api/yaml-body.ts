@@ -20,10 +20,14 @@ const YAML = 'application/yaml';
  *
  * @throws StatusError 400 for malformed YAML and for a duplicate key, 413
  */
-export async function withJsonBody(request: HttpRequest, readYaml: ReadYaml | undefined): Promise<HttpRequest> {
+export async function withJsonBody(
+  request: HttpRequest,
+  readYaml: ReadYaml | undefined,
+  bytesMax?: number,
+): Promise<HttpRequest> {
   const { body } = request;
   if (mediaTypeOf(request.headers) !== YAML || request.method === 'PATCH' || body.byteLength === 0) return request;
-  refuseTooLarge(body);
+  refuseTooLarge(body, bytesMax);
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
   if (readYaml === undefined) throw status.unsupportedMediaType(['application/json']);
   const read = await readYaml(text);

@@ -1,4 +1,5 @@
 import type { UserInfo } from '../access/user-info.ts';
+import type { StructSchema } from '../kubernetes/schema.ts';
 import type { Cause } from '../kubernetes/status.ts';
 import type { StoredResource, Verb } from './stored-resource.ts';
 import type { KubeLimitRange, KubeObject, KubeRuntimeClass, KubeServiceAccount, PreemptionPolicy } from './types.ts';
@@ -6,7 +7,7 @@ import type { KubeLimitRange, KubeObject, KubeRuntimeClass, KubeServiceAccount, 
 /** A column of a Table. Priority 0 is always shown, 1 only with `-o wide`. */
 export interface Column {
   readonly name: string;
-  readonly type: 'string' | 'integer' | 'boolean' | 'date';
+  readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'date';
   /** `name` on the first column marks the cell that names the object; kubectl reads it. */
   readonly format: string;
   readonly description: string;
@@ -99,4 +100,32 @@ export interface ResourceDescriptor extends StoredResource {
     toServed(stored: KubeObject): KubeObject;
     toStored(served: KubeObject): KubeObject;
   };
+  /** The largest body of a write. Bytes. Absent: BODY_BYTES_MAX. */
+  readonly bodyBytesMax?: number;
+  /** Set for a kind that a CustomResourceDefinition adds. */
+  readonly custom?: CustomKind;
+}
+
+/** What a definition says of its kind, in one version. */
+export interface CustomKind {
+  /** `<plural>.<group>`: the name of the definition, and of the kind in the store. */
+  readonly definition: string;
+  readonly definitionUid: string;
+  /** resourceVersion of the definition. */
+  readonly definitionVersion: number;
+  /** The definition is being deleted: no object is created. */
+  readonly isTerminating: boolean;
+  /** The version in which objects are stored. */
+  readonly storageVersion: string;
+  readonly schema: StructSchema;
+  /** The stored object in this version: other apiVersion, pruned, with defaults. */
+  toServed(stored: KubeObject): KubeObject;
+  /** JSON paths such as `.spec.replicas`. Absent: no scale. */
+  readonly scale?: {
+    readonly specReplicasPath: string;
+    readonly statusReplicasPath: string;
+    readonly labelSelectorPath?: string;
+  };
+  /** Sent with every answer. Absent: the version is not deprecated. */
+  readonly deprecation?: string;
 }

@@ -169,9 +169,14 @@ export const KIND_EFFECTS: readonly KindEffect[] = [
     warning: 'nothing scales by it',
   },
   {
-    kinds: ['customresourcedefinitions.apiextensions.k8s.io', 'apiservices.apiregistration.k8s.io'],
+    kinds: ['customresourcedefinitions.apiextensions.k8s.io'],
+    effect: 'acts',
+    what: '[adds a kind](custom-resources.md); conversion `None`; rules in CEL are stored, not evaluated',
+  },
+  {
+    kinds: ['apiservices.apiregistration.k8s.io'],
     effect: 'empty',
-    what: 'no kind can be added',
+    what: 'no other server is asked',
   },
   {
     kinds: [

@@ -7,6 +7,7 @@ import { configmaps } from './configmaps/serve.ts';
 import { controllerrevisions, podtemplates } from './controllerrevisions/serve.ts';
 import { csidrivers, csistoragecapacities } from './csidrivers/serve.ts';
 import { csinodes } from './csinodes/serve.ts';
+import { customresourcedefinitions } from './customresourcedefinitions/serve.ts';
 import { daemonsets } from './daemonsets/serve.ts';
 import { decisions } from './decisions/serve.ts';
 import { deployments } from './deployments/serve.ts';
@@ -81,6 +82,7 @@ export const resources: readonly ResourceDescriptor[] = [
   clusterroles,
   rolebindings,
   roles,
+  customresourcedefinitions,
   ...alwaysEmptyResources,
   agentreleases,
   nodeidentities,

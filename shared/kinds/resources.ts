@@ -10,6 +10,7 @@ import { CONFIG_MAPS } from './configmaps/resource.ts';
 import { CONTROLLER_REVISIONS, POD_TEMPLATES } from './controllerrevisions/resource.ts';
 import { CSI_DRIVERS, CSI_STORAGE_CAPACITIES } from './csidrivers/resource.ts';
 import { CSI_NODES } from './csinodes/resource.ts';
+import { CUSTOM_RESOURCE_DEFINITIONS } from './customresourcedefinitions/resource.ts';
 import { DAEMON_SETS } from './daemonsets/resource.ts';
 import { DECISIONS } from './decisions/resource.ts';
 import { DEPLOYMENTS } from './deployments/resource.ts';
@@ -80,6 +81,7 @@ export const storedResources: readonly StoredResource[] = [
   CLUSTER_ROLES,
   ROLE_BINDINGS,
   ROLES,
+  CUSTOM_RESOURCE_DEFINITIONS,
   ...ALWAYS_EMPTY,
   AGENT_RELEASES,
   NODE_IDENTITIES,

@@ -1,8 +1,10 @@
 import { cloneJson, getMember, isJsonObject, type JsonObject, setMember } from './json.ts';
 import { parseQuantity } from './quantity.ts';
-import type { Field, ListSchema, MapSchema, ScalarSchema, Schema, StructSchema } from './schema.ts';
+import type { Decoded, Field, ListSchema, MapSchema, ScalarSchema, Schema, StructSchema, TypeFault } from './schema.ts';
 import { formatTime } from './time.ts';
 import { INT64_MAX } from './whole-number.ts';
+
+export type { Decoded, TypeFault } from './schema.ts';
 
 /** Maximum number of reported faults of each kind. */
 export const DECODE_FAULTS_MAX = 100;
@@ -13,23 +15,6 @@ export const DECODE_FAULTS_MAX = 100;
  */
 const MEMBERS_MAX = 20_000;
 
-/** A value of the wrong type. `message` is the text of Go's JSON decoder. */
-export interface TypeFault {
-  readonly path: string;
-  readonly message: string;
-}
-
-export interface Decoded {
-  /**
-   * The object as an API server stores and returns it: without unknown fields, nulls and empty optional fields, with
-   * the fields that are always present, times in UTC. A value of the wrong type is left out.
-   */
-  readonly value: JsonObject;
-  /** Paths of fields that the schema does not know: `spec.taints[0].colour`. */
-  readonly unknownFields: readonly string[];
-  readonly typeFaults: readonly TypeFault[];
-}
-
 /**
  * Reads a JSON value by a schema.
  *
@@ -38,6 +23,7 @@ export interface Decoded {
  * The value is normalised: two bodies with the same meaning compare equal.
  */
 export function decodeStrict(schema: StructSchema, value: unknown, options: DecodeOptions = {}): Decoded {
+  if (schema.read !== undefined && isJsonObject(value)) return schema.read(value, { sparse: options.sparse === true });
   const faults: Faults = { sparse: options.sparse === true, unknownFields: [], typeFaults: [] };
   const decoded = decodeValue(schema, value, undefined, faults);
   return {

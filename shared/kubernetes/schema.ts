@@ -5,6 +5,8 @@
  * A schema describes the JSON that a Kubernetes API server stores and returns. That includes details of Go that clients
  * see: which empty fields are left out, which are always present, and the type names in error messages.
  */
+import type { JsonObject } from './json.ts';
+
 export type Schema = StructSchema | MapSchema | ListSchema | ScalarSchema;
 
 export type ScalarKind =
@@ -43,6 +45,30 @@ export interface StructSchema {
   readonly patchStrategy?: 'replace' | 'retainKeys';
   /** Its groups, versions and kinds. Empty for a struct that is only part of other objects. */
   readonly gvks: readonly GroupVersionKind[];
+  /** Of the members without a field. Absent: there are none. */
+  readonly others?: Schema;
+  /** Reads an object of this kind in place of decodeStrict. Absent: decodeStrict does. */
+  readonly read?: (value: JsonObject, options: { readonly sparse: boolean }) => Decoded;
+  /** More members of its OpenAPI schema. */
+  readonly openApi?: JsonObject;
+}
+
+/** A value that was read by a schema. */
+export interface Decoded {
+  /**
+   * The object as an API server stores and returns it: without unknown fields, nulls and empty optional fields, with
+   * the fields that are always present, times in UTC. A value of the wrong type is left out.
+   */
+  readonly value: JsonObject;
+  /** Paths of fields that the schema does not know: `spec.taints[0].colour`. */
+  readonly unknownFields: readonly string[];
+  readonly typeFaults: readonly TypeFault[];
+}
+
+/** A value of the wrong type. `message` is the text of Go's JSON decoder. */
+export interface TypeFault {
+  readonly path: string;
+  readonly message: string;
 }
 
 export interface MapSchema {
@@ -79,6 +105,8 @@ export interface Field {
   readonly required: boolean;
   /** What an absent text means: `protocol` of a port is TCP, which is also its key in a list. */
   readonly defaultText?: string;
+  /** Its OpenAPI schema. Absent: it is made from `schema`. */
+  readonly openApi?: JsonObject;
 }
 
 export interface GroupVersionKind {
@@ -219,5 +247,5 @@ export function required(of: Field): Field {
 export function memberSchema(schema: Schema | undefined, key: string): Schema | undefined {
   if (schema?.kind === 'map') return schema.values;
   if (schema?.kind !== 'struct') return undefined;
-  return Object.hasOwn(schema.fields, key) ? schema.fields[key]?.schema : undefined;
+  return Object.hasOwn(schema.fields, key) ? schema.fields[key]?.schema : schema.others;
 }

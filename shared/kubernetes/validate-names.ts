@@ -50,6 +50,21 @@ export function labelErrors(value: string): string[] {
   return errors;
 }
 
+const DNS_1035_TEXT = formatText(
+  "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character",
+  '[a-z]([-a-z0-9]*[a-z0-9])?',
+  'my-name',
+  'abc-123',
+);
+
+/** DNS-1035 label: a label that starts with a letter. Services, and the names of custom resources. */
+export function dns1035LabelErrors(value: string): string[] {
+  const errors: string[] = [];
+  if (byteLength(value) > DNS_LABEL_MAX) errors.push(tooLongText(DNS_LABEL_MAX));
+  if (!/^[a-z](?:[-a-z0-9]*[a-z0-9])?$/.test(value)) errors.push(DNS_1035_TEXT);
+  return errors;
+}
+
 /** DNS-1123 subdomain: 1 to 253 characters; a dot-separated part may have any length. Most object names. */
 export function subdomainErrors(value: string): string[] {
   const errors: string[] = [];

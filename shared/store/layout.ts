@@ -11,6 +11,8 @@
  *          pk `d#<shard>` sk <about>.<ms>-<hash>             a decision, TTL (decision-store.ts)
  *          pk `ds#<shard>` sk <ms>-<node>                    decisions of one commit about several Nodes, TTL
  *          pk `dp#<shard>` sk <set>.<time>-<hash>            decisions of one commit about pods of one set, TTL
+ *          pk `p#<definition>` sk <hash>-<part>              a large text of a definition, TTL (section-store.ts)
+ *          pk `dn#<group>` sk `-`                            counts changes of the names of definitions in a group
  *          pk `r#<parked row>` sk `-`                        starts a retry of a parked row, TTL (parked-store.ts)
  * control  pk `fleet` sk `state`                   node-monitor's last claim, gate, total disruption (fleet-store.ts)
  *          pk `fleet` sk `zone#<zone>`              zone state and eviction limiter
@@ -102,6 +104,8 @@ export const storedResource = (partition: string): string | undefined =>
   partition.startsWith('o#') ? partition.slice(2, partition.lastIndexOf('#')) : undefined;
 export const headPartition = (resource: string, shard: number): string => `h#${resource}#${twoDigits(shard)}`;
 export const nodePodsPartition = (nodeName: string): string => `n#${nodeName}`;
+export const sectionPartition = (owner: string): string => `p#${owner}`;
+export const definitionNamesPartition = (group: string): string => `dn#${group}`;
 export const ownedPartition = (ownerUid: string): string => `w#${ownerUid}`;
 export const decisionPartition = (shard?: number): string => `d#${shardText(shard)}`;
 export const decisionsPartition = (shard?: number): string => `ds#${shardText(shard)}`;

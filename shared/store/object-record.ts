@@ -40,6 +40,8 @@ export const OBJECT = {
   /** For stream filters. */
   kind: text('k'),
   name: text('n'),
+  /** The object of a custom resource: `kind` has the name of its definition, which no built-in kind has. */
+  isCustom: flag('x'),
   /** The commit changed what workload controllers read (workload-change.ts). */
   changesWorkloads: flag('w'),
   /** Of objects that expire: events. */

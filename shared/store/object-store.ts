@@ -81,6 +81,8 @@ const PAUSES: Backoff = { firstMs: 5, limitMs: 200, jitter: [0.5, 1] };
 /** Pages of one node's pods, at 1 MB: a kubelet runs about a hundred pods. */
 const NODE_PAGES_MAX = 8;
 
+export type SelectableFields = (object: KubeObject) => Readonly<Record<string, string>>;
+
 export type ObjectWrite =
   | {
       readonly kind: 'create';
@@ -95,6 +97,8 @@ export type ObjectWrite =
       /** The object as read: its resourceVersion must still be stored. */
       readonly previous: KubeObject;
       readonly expiresAtSeconds?: number;
+      /** Fields that a field selector may name. Absent: those of the store for this resource. */
+      readonly selectableFields?: SelectableFields;
     }
   | {
       readonly kind: 'delete';
@@ -377,9 +381,10 @@ function draftOf(
   const shard = shardOf(key.sk, shards);
   const object = write.kind === 'delete' ? write.previous : write.object;
   const nowMs = options.clock.nowMs();
+  const ofWrite = write.kind === 'update' ? write.selectableFields : undefined;
   const selectable = (of: KubeObject): Selectable => ({
     labels: of.metadata.labels ?? {},
-    fields: options.selectableFields?.(resource, of) ?? {},
+    fields: ofWrite?.(of) ?? options.selectableFields?.(resource, of) ?? {},
   });
   return {
     write,
@@ -589,12 +594,16 @@ function attributesOf(write: Exclude<ObjectWrite, { kind: 'delete' }>, text: Sto
   return changeOf(OBJECT, {
     version,
     object: text,
-    kind: object.kind ?? ref.resource,
+    kind: isCustomName(ref.resource) ? ref.resource : (object.kind ?? ref.resource),
+    isCustom: isCustomName(ref.resource),
     name: ref.name,
     changesWorkloads: changesWorkloads(ref.resource, write.kind === 'update' ? write.previous : undefined, object),
     expiresAtSeconds: write.expiresAtSeconds,
   }).set;
 }
+
+/** `<plural>.<group>`; the plural of a built-in kind has no dot. */
+const isCustomName = (resource: string): boolean => resource.includes('.');
 
 /** The outcome for the caller; undefined if only heads refused, in which case the commit is tried again. */
 function refusalOf(

@@ -77,6 +77,13 @@ const READ_PARTS: Readonly<Record<string, ReadPart>> = {
   namespaces: ({ metadata, spec }) => [metadata.deletionTimestamp, metadata.finalizers, spec],
   resourcequotas: ({ spec }) => spec,
   endpoints: endpointsPart,
+  // Its objects are deleted with it, and others may get names that it leaves.
+  customresourcedefinitions: ({ metadata, spec, status }) => [
+    metadata.deletionTimestamp,
+    metadata.finalizers,
+    spec?.['names'],
+    status?.['acceptedNames'],
+  ],
   // Their endpoints follow.
   services: ({ metadata, spec }) => [metadata.labels, metadata.deletionTimestamp, metadata.finalizers, spec],
   persistentvolumeclaims: wholePart,

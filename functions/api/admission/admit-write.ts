@@ -4,6 +4,7 @@ import { NODES_GROUP } from '../../../shared/access/authorize.ts';
 import type { Call } from '../../../shared/api/call.ts';
 import { PLANNED_SILENCE_SECONDS_MAX, promiseFault } from '../../../shared/fleet/nodes/planned-silence.ts';
 import { certificatesigningrequests } from '../../../shared/kinds/certificates/serve.ts';
+import { customresourcedefinitions } from '../../../shared/kinds/customresourcedefinitions/serve.ts';
 import { effectOf } from '../../../shared/kinds/effects.ts';
 import { classNameOf, grows } from '../../../shared/kinds/persistentvolumes/binding.rule.ts';
 import { persistentvolumeclaims } from '../../../shared/kinds/persistentvolumes/serve.ts';
@@ -15,6 +16,7 @@ import * as status from '../../../shared/kubernetes/status.ts';
 import type { ServeDependencies } from '../dependencies.ts';
 import type { WriteOptions } from '../verbs/write-options.ts';
 import { admitPriorityClass } from './admit-creation.ts';
+import { definitionAdmission } from './admit-definition.ts';
 import { signingRequestAdmission } from './admit-signing-request.ts';
 import { escalationCheck, isPolicy } from './escalation.ts';
 import { nodeRestriction, type RestrictedVerb } from './restrict-node.ts';
@@ -96,11 +98,14 @@ const claimAdmission = (dependencies: ServeDependencies, { descriptor }: Call): 
 /** NodeRestriction skips priority classes, because no node may write them. */
 function admissionOf(dependencies: ServeDependencies, call: Call, verb: RestrictedVerb): Admission {
   const { descriptor, target } = call;
-  if (isPolicy(descriptor) || descriptor === certificatesigningrequests) {
+  if (isPolicy(descriptor) || descriptor === certificatesigningrequests || descriptor === customresourcedefinitions) {
     const { admit, ...restriction } = nodeRestriction(dependencies, call, verb);
-    const check = isPolicy(descriptor)
-      ? escalationCheck(dependencies.authorizer, call)
-      : signingRequestAdmission(dependencies, call);
+    const check =
+      descriptor === customresourcedefinitions
+        ? definitionAdmission(call)
+        : isPolicy(descriptor)
+          ? escalationCheck(dependencies.authorizer, call)
+          : signingRequestAdmission(dependencies, call);
     return {
       ...restriction,
       async admit(next, stored) {

@@ -6,6 +6,7 @@ import {
   apiGroupListDocument,
   apiResourceListDocument,
   apiVersionsDocument,
+  discovered,
   versionDocument,
   wantsAggregatedDiscovery,
 } from './discovery.ts';
@@ -17,8 +18,10 @@ interface Entry {
   shortNames?: string[];
   namespaced: boolean;
 }
+const built = discovered([]);
+
 const entries = (group: string, version: string): Entry[] =>
-  (apiResourceListDocument(group, version)?.['resources'] ?? []) as Entry[];
+  (apiResourceListDocument(built, group, version)?.['resources'] ?? []) as Entry[];
 
 describe('discovery', () => {
   it('serves the minor version of the sources of its kinds', () => {
@@ -30,25 +33,25 @@ describe('discovery', () => {
   });
 
   it('offers the core group at /api and the named ones at /apis', () => {
-    expect(apiVersionsDocument('host:1')).toMatchObject({ kind: 'APIVersions', versions: ['v1'] });
-    const groups = (apiGroupListDocument()['groups'] as { name: string }[]).map((group) => group.name);
+    expect(apiVersionsDocument(built, 'host:1')).toMatchObject({ kind: 'APIVersions', versions: ['v1'] });
+    const groups = (apiGroupListDocument(built)['groups'] as { name: string }[]).map((group) => group.name);
     expect(groups).toEqual(
       expect.arrayContaining(['coordination.k8s.io', 'authorization.k8s.io', 'authentication.k8s.io', 'events.k8s.io']),
     );
     expect(groups).not.toContain('');
-    expect(apiGroupDocument('coordination.k8s.io')).toMatchObject({
+    expect(apiGroupDocument(built, 'coordination.k8s.io')).toMatchObject({
       kind: 'APIGroup',
       preferredVersion: { groupVersion: 'coordination.k8s.io/v1', version: 'v1' },
     });
-    expect(apiGroupDocument('extensions')).toBeUndefined();
+    expect(apiGroupDocument(built, 'extensions')).toBeUndefined();
   });
 
   it('puts the preferred version of a group first', () => {
-    expect(apiGroupDocument('policy')).toMatchObject({
+    expect(apiGroupDocument(built, 'policy')).toMatchObject({
       preferredVersion: { version: 'v1' },
       versions: [{ version: 'v1' }, { version: 'v1beta1' }],
     });
-    expect(apiGroupDocument('autoscaling')).toMatchObject({
+    expect(apiGroupDocument(built, 'autoscaling')).toMatchObject({
       preferredVersion: { version: 'v2' },
       versions: [{ version: 'v2' }, { version: 'v1' }],
     });
@@ -69,7 +72,7 @@ describe('discovery', () => {
     expect(entries('', 'v1').map((entry) => entry.name)).toContain('nodes/status');
     expect(entries('coordination.k8s.io', 'v1').map((entry) => entry.name)).toEqual(['leases']);
     expect(entries('authorization.k8s.io', 'v1').map((entry) => entry.verbs)).toEqual(Array(4).fill(['create']));
-    expect(apiResourceListDocument('extensions', 'v1beta1')).toBeUndefined();
+    expect(apiResourceListDocument(built, 'extensions', 'v1beta1')).toBeUndefined();
   });
 
   it('answers in aggregated form to those who ask for it first', () => {
@@ -78,7 +81,7 @@ describe('discovery', () => {
     expect(wantsAggregatedDiscovery(kubectl)).toBe('v2');
     expect(wantsAggregatedDiscovery('application/json')).toBeUndefined();
     expect(wantsAggregatedDiscovery('*/*')).toBeUndefined();
-    const core = aggregatedDiscoveryDocument('core', 'v2');
+    const core = aggregatedDiscoveryDocument(built, 'core', 'v2');
     expect(core).toMatchObject({ kind: 'APIGroupDiscoveryList', apiVersion: 'apidiscovery.k8s.io/v2' });
     const [group] = core['items'] as { versions: { version: string; resources: { resource: string }[] }[] }[];
     expect(group?.versions[0]?.resources.find((each) => each.resource === 'nodes')).toMatchObject({
@@ -88,7 +91,7 @@ describe('discovery', () => {
       shortNames: ['no'],
       subresources: [{ subresource: 'status', responseKind: { group: '', version: 'v1', kind: 'Node' } }],
     });
-    expect(aggregatedDiscoveryDocument('named', 'v2')['items']).toEqual(
+    expect(aggregatedDiscoveryDocument(built, 'named', 'v2')['items']).toEqual(
       expect.arrayContaining([
         expect.objectContaining({ metadata: { name: 'coordination.k8s.io', creationTimestamp: null } }),
       ]),

@@ -3,6 +3,7 @@
  * aggregated form of /api and /apis, which is one document each.
  */
 
+import { compareVersions } from '../../../shared/kinds/custom-resources/kinds.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import { KUBERNETES_MINOR, KUBERNETES_VERSION } from '../../../shared/kinds/generated/version.ts';
 import { resources } from '../../../shared/kinds/registry.ts';
@@ -64,17 +65,45 @@ interface GroupVersion {
   readonly version: string;
 }
 
-const offered: readonly GroupVersion[] = (() => {
+/** What discovery lists of a kind. */
+export type DiscoveredResource = Pick<
+  ResourceDescriptor,
+  | 'group'
+  | 'version'
+  | 'resource'
+  | 'kind'
+  | 'namespaced'
+  | 'verbs'
+  | 'singular'
+  | 'shortNames'
+  | 'categories'
+  | 'subresources'
+>;
+
+/** Kinds that are served: those of the registry, and those that definitions add. */
+export interface Discovered {
+  readonly offered: readonly GroupVersion[];
+  readonly resources: readonly DiscoveredResource[];
+}
+
+/** @param customs ordered by version within a group */
+export function discovered(customs: readonly DiscoveredResource[]): Discovered {
+  const all = [...resources, ...customs];
   const seen = new Map<string, GroupVersion>();
-  for (const each of [...resources, ...createdOnly]) {
+  for (const each of [...all, ...createdOnly]) {
     seen.set(`${each.group}/${each.version}`, { group: each.group, version: each.version });
   }
   const rank = (group: string): number =>
     GROUP_ORDER.includes(group) ? GROUP_ORDER.indexOf(group) : GROUP_ORDER.length;
-  return [...seen.values()].sort(
-    (left, right) => rank(left.group) - rank(right.group) || compareText(left.group, right.group),
+  const offered = [...seen.values()].sort(
+    (left, right) =>
+      rank(left.group) - rank(right.group) ||
+      compareText(left.group, right.group) ||
+      // Versions of one group may come from several definitions. Those of a built-in group have their order.
+      (customs.some(({ group }) => group === left.group) ? compareVersions(left.version, right.version) : 0),
   );
-})();
+  return { offered, resources: all };
+}
 
 function compareText(left: string, right: string): number {
   if (left === right) return 0;
@@ -82,33 +111,36 @@ function compareText(left: string, right: string): number {
 }
 
 /** GET /api */
-export const apiVersionsDocument = (serverAddress: string): Record<string, unknown> => ({
+export const apiVersionsDocument = ({ offered }: Discovered, serverAddress: string): Record<string, unknown> => ({
   kind: 'APIVersions',
   versions: offered.filter((each) => each.group === '').map((each) => each.version),
   serverAddressByClientCIDRs: [{ clientCIDR: '0.0.0.0/0', serverAddress }],
 });
 
-const groupDocument = (group: string): Record<string, unknown> => {
+const groupDocument = ({ offered }: Discovered, group: string): Record<string, unknown> => {
   const versions = offered
     .filter((each) => each.group === group)
     .map((each) => ({ groupVersion: apiVersionOf(each), version: each.version }));
   return { name: group, versions, preferredVersion: versions[0] };
 };
 
-const namedGroups = (): string[] => [...new Set(offered.map((each) => each.group))].filter((group) => group !== '');
+const namedGroups = ({ offered }: Discovered): string[] =>
+  [...new Set(offered.map((each) => each.group))].filter((group) => group !== '');
 
 /** GET /apis */
-export const apiGroupListDocument = (): Record<string, unknown> => ({
+export const apiGroupListDocument = (served: Discovered): Record<string, unknown> => ({
   kind: 'APIGroupList',
   apiVersion: 'v1',
-  groups: namedGroups().map(groupDocument),
+  groups: namedGroups(served).map((group) => groupDocument(served, group)),
 });
 
 /** GET /apis/<group>; undefined when there is no such group. */
-export const apiGroupDocument = (group: string): Record<string, unknown> | undefined =>
-  namedGroups().includes(group) ? { kind: 'APIGroup', apiVersion: 'v1', ...groupDocument(group) } : undefined;
+export const apiGroupDocument = (served: Discovered, group: string): Record<string, unknown> | undefined =>
+  namedGroups(served).includes(group)
+    ? { kind: 'APIGroup', apiVersion: 'v1', ...groupDocument(served, group) }
+    : undefined;
 
-const resourceEntries = (descriptor: ResourceDescriptor): Record<string, unknown>[] => [
+const resourceEntries = (descriptor: DiscoveredResource): Record<string, unknown>[] => [
   {
     name: descriptor.resource,
     singularName: descriptor.singular,
@@ -130,7 +162,11 @@ const resourceEntries = (descriptor: ResourceDescriptor): Record<string, unknown
 ];
 
 /** GET /api/v1 and /apis/<group>/<version>; undefined when it is not served. */
-export function apiResourceListDocument(group: string, version: string): Record<string, unknown> | undefined {
+export function apiResourceListDocument(
+  { offered, resources }: Discovered,
+  group: string,
+  version: string,
+): Record<string, unknown> | undefined {
   const isOurs = (each: GroupVersion): boolean => each.group === group && each.version === version;
   if (!offered.some(isOurs)) return undefined;
   return {
@@ -167,7 +203,7 @@ export function wantsAggregatedDiscovery(accept: string | undefined): Aggregated
 export const aggregatedContentType = (version: AggregatedVersion): string =>
   `application/json;g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList`;
 
-const aggregatedResource = (descriptor: ResourceDescriptor): Record<string, unknown> => ({
+const aggregatedResource = (descriptor: DiscoveredResource): Record<string, unknown> => ({
   resource: descriptor.resource,
   responseKind: { group: descriptor.group, version: descriptor.version, kind: descriptor.kind },
   scope: descriptor.namespaced ? 'Namespaced' : 'Cluster',
@@ -190,7 +226,7 @@ const aggregatedResource = (descriptor: ResourceDescriptor): Record<string, unkn
       }),
 });
 
-function aggregatedGroup(group: string): Record<string, unknown> {
+function aggregatedGroup({ offered, resources }: Discovered, group: string): Record<string, unknown> {
   const versions = offered.filter((each) => each.group === group);
   return {
     metadata: { name: group === '' ? undefined : group, creationTimestamp: null },
@@ -215,11 +251,12 @@ function aggregatedGroup(group: string): Record<string, unknown> {
 
 /** GET /api (`core`) and GET /apis (`named`) for a client that accepts the aggregated form. */
 export const aggregatedDiscoveryDocument = (
+  served: Discovered,
   which: 'core' | 'named',
   version: AggregatedVersion,
 ): Record<string, unknown> => ({
   kind: 'APIGroupDiscoveryList',
   apiVersion: `apidiscovery.k8s.io/${version}`,
   metadata: {},
-  items: (which === 'core' ? [''] : namedGroups()).map(aggregatedGroup),
+  items: (which === 'core' ? [''] : namedGroups(served)).map((group) => aggregatedGroup(served, group)),
 });

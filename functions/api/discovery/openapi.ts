@@ -7,14 +7,10 @@ import type { StaticDocuments } from './static-documents.ts';
 
 const CACHED_FOREVER = 'public, max-age=31536000, immutable';
 
-/**
- * `load` is called once, at the first request: few clients read these documents, which have the texts of all fields.
- */
+/** `load` is called at each request: few clients read these documents, which have the texts of all fields. */
 export function openApiDocuments(load: () => Promise<OpenApi>): StaticDocuments {
-  let loaded: Promise<OpenApi> | undefined;
   return async (path, request) => {
-    loaded ??= load();
-    const openApi = await loaded;
+    const openApi = await load();
     if (path === '/openapi/v2') {
       if (acceptsJson(request)) return withEtag(openApi.swagger(), request, 'no-cache, private');
       return { status: 200, headers: { 'content-type': OPENAPI_V2_TYPE }, body: openApi.swaggerProtobuf() };

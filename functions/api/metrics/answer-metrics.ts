@@ -4,12 +4,12 @@
  * `?scope=controller` leaves the objects out: it reads the digests of the nodes, 250 bytes each, instead of 4 KB.
  */
 
-import type { ReadDependencies } from '../../../shared/api/call.ts';
 import type { Clock } from '../../../shared/clock.ts';
 import { gateVerdictFor } from '../../../shared/fleet/marks/gate.ts';
 import { scanHealth } from '../../../shared/fleet/nodes/health-store.ts';
 import type { Policy } from '../../../shared/fleet/policy.ts';
 import { fleetStore } from '../../../shared/fleet/zones/fleet-store.ts';
+import type { findResource } from '../../../shared/kinds/registry.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
 import type { HttpRequest, HttpResponse } from '../../../shared/kubernetes/request/http.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
@@ -24,7 +24,7 @@ export interface MetricsSource {
   readonly clock: Clock;
   readonly policy: Policy;
   readonly storageOf: ApiDependencies['storageOf'];
-  readonly descriptorOf: ReadDependencies['descriptorOf'];
+  readonly descriptorOf: typeof findResource;
   /** Families of the process itself. Absent: there are none. */
   readonly processFamilies?: () => readonly MetricFamily[];
 }

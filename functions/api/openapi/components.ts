@@ -71,9 +71,10 @@ export class Components {
       properties: Object.fromEntries(
         entries.map(([name, field]) => [
           name,
-          this.#fieldSchema(field, field.description || this.#describe(struct.name, name)),
+          field.openApi ?? this.#fieldSchema(field, field.description || this.#describe(struct.name, name)),
         ]),
       ),
+      ...struct.openApi,
       ...gvkExtension(struct.gvks),
       ...(struct.atomic ? { 'x-kubernetes-map-type': 'atomic' } : {}),
     };

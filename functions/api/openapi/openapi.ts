@@ -23,6 +23,9 @@ export interface OpenApi {
   swagger(): OpenApiDocument;
   /** The parameters of PATCH alone, as OpenAPI v2 in protobuf. */
   swaggerProtobuf(): Uint8Array;
+  /** Paths of all documents. */
+  readonly paths: readonly string[];
+  readonly resources: readonly OpenApiResource[];
 }
 
 export interface OpenApiSettings {
@@ -35,12 +38,15 @@ export interface OpenApiSettings {
   readonly pathPrefix?: string;
   readonly describe: Describe;
   readonly schemaOf?: SchemaOf;
+  /** The documents of other kinds, which these are added to. */
+  readonly base?: OpenApi;
 }
 
 /** OpenAPI v3 for these resources. A document is created at the first request, then cached. */
 export function createOpenApi(settings: OpenApiSettings): OpenApi {
-  const { resources, serverVersion, hash, describe, pathPrefix = '', schemaOf = schemaOfKind } = settings;
-  const byPath = Map.groupBy(resources, ({ group, version }) => groupVersionPath(group, version));
+  const { serverVersion, hash, describe, pathPrefix = '', schemaOf = schemaOfKind, base } = settings;
+  const resources = [...(base?.resources ?? []), ...settings.resources];
+  const byPath = Map.groupBy(settings.resources, ({ group, version }) => groupVersionPath(group, version));
   const documents = new Map<string, OpenApiDocument>();
   let index: OpenApiDocument | undefined;
 
@@ -53,7 +59,7 @@ export function createOpenApi(settings: OpenApiSettings): OpenApi {
     const kept = documents.get(path);
     if (kept !== undefined) return kept;
     const ofGroup = byPath.get(path);
-    if (ofGroup === undefined) return undefined;
+    if (ofGroup === undefined) return base?.document(path);
     const components = new Components(describe);
     const paths = Object.assign({}, ...ofGroup.map((resource) => resourcePaths(resource, schemaOf, components)));
     const made = seal({
@@ -66,14 +72,17 @@ export function createOpenApi(settings: OpenApiSettings): OpenApi {
     return made;
   };
 
+  const allPaths = [...new Set([...byPath.keys(), ...(base?.paths ?? [])])].sort();
   let v2: OpenApiDocument | undefined;
   let v2Protobuf: Uint8Array | undefined;
   return {
     document,
+    paths: allPaths,
+    resources,
     swagger() {
       v2 ??= seal(
         swaggerOf(
-          [...byPath.keys()].sort().map((path) => JSON.parse(document(path)?.body ?? '{}') as OpenApiV3),
+          allPaths.map((path) => JSON.parse(document(path)?.body ?? '{}') as OpenApiV3),
           serverVersion,
         ),
       );
@@ -86,12 +95,10 @@ export function createOpenApi(settings: OpenApiSettings): OpenApi {
     index() {
       index ??= seal({
         paths: Object.fromEntries(
-          [...byPath.keys()]
-            .sort()
-            .map((path) => [
-              path,
-              { serverRelativeURL: `${pathPrefix}/openapi/v3/${path}?hash=${document(path)?.hash ?? ''}` },
-            ]),
+          allPaths.map((path) => [
+            path,
+            { serverRelativeURL: `${pathPrefix}/openapi/v3/${path}?hash=${document(path)?.hash ?? ''}` },
+          ]),
         ),
       });
       return index;

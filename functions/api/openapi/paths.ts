@@ -15,6 +15,8 @@ export interface OpenApiResource {
   readonly kind: string;
   readonly namespaced: boolean;
   readonly verbs: readonly string[];
+  /** Set for a custom resource. */
+  readonly custom?: { readonly schema: StructSchema };
   readonly subresources: readonly {
     readonly name: string;
     /** Kind of what is sent, where it is not the resource's own. */
@@ -31,15 +33,18 @@ interface Target {
   readonly struct: StructSchema;
   readonly gvk: GroupVersionKind;
   readonly tag: string;
+  /** Media types of patches. */
+  readonly patchBodies: readonly string[];
   /** Words for operationId: `CoreV1NamespacedPodEviction`. */
   readonly id: string;
 }
 
 const JSON_BODY = 'application/json';
+const STRATEGIC_PATCH = 'application/strategic-merge-patch+json';
 const PATCH_BODIES = [
   'application/json-patch+json',
   'application/merge-patch+json',
-  'application/strategic-merge-patch+json',
+  STRATEGIC_PATCH,
   'application/apply-patch+yaml',
 ];
 
@@ -94,9 +99,12 @@ function targetOf(
   const tag = `${resource.group === '' ? 'core' : resource.group.split('.')[0]}_${resource.version}`;
   const scope = resource.namespaced ? 'Namespaced' : '';
   return {
-    struct: schemaOf(apiVersion, kind) ?? unknownKind(gvk),
+    struct:
+      (kind === resource.kind ? resource.custom?.schema : undefined) ?? schemaOf(apiVersion, kind) ?? unknownKind(gvk),
     gvk,
     tag,
+    // kubectl sends the first of its patches that is listed here.
+    patchBodies: resource.custom === undefined ? PATCH_BODIES : PATCH_BODIES.filter((type) => type !== STRATEGIC_PATCH),
     id: `${camel(tag)}${scope}${resource.kind}${camel(subresource)}`,
   };
 }
@@ -140,7 +148,7 @@ function objectOperations(verbs: readonly string[], target: Target, components: 
       'patch',
       target,
       [...WRITE_PARAMETERS, FORCE_PARAMETER],
-      body(PATCH_BODIES, { description: 'A patch, in the form its content type names.', type: 'object' }, true),
+      body(target.patchBodies, { description: 'A patch, in the form its content type names.', type: 'object' }, true),
       { 200: answer(components.ref(target.struct)), 201: answer(components.ref(target.struct)) },
     );
   }

@@ -64,17 +64,20 @@ const parametersOf = (parameters: unknown): unknown[] =>
 
 const COMPONENTS = '#/components/schemas/';
 
-/** v2 has neither `oneOf` nor a `$ref` inside `allOf`, and keeps no default of a reference. */
+/**
+ * v2 has neither `oneOf`, `anyOf`, `not`, `nullable` nor a `$ref` inside `allOf`, and keeps no default of a reference.
+ */
 function schemaOf(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(schemaOf);
   if (!isJsonObject(value)) return value;
-  const { allOf, oneOf, $ref, ...rest } = value;
+  const { allOf, oneOf, anyOf: _anyOf, not: _not, nullable: _nullable, $ref, ...rest } = value;
   const [reference] = Array.isArray(allOf) ? allOf : [{ $ref }];
   const target = isJsonObject(reference) ? reference['$ref'] : undefined;
   if (typeof target === 'string') {
     const description = typeof rest['description'] === 'string' ? { description: rest['description'] } : {};
     return { ...description, $ref: target.replace(COMPONENTS, '#/definitions/') };
   }
-  if (Array.isArray(oneOf)) return { ...rest, type: 'string' };
+  if (Array.isArray(oneOf) && rest['type'] === undefined && rest['x-kubernetes-int-or-string'] !== true)
+    return { ...rest, type: 'string' };
   return Object.fromEntries(Object.entries(rest).map(([key, inner]) => [key, schemaOf(inner)]));
 }

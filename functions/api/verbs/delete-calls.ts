@@ -4,6 +4,8 @@ import { type Call, selectorsOf } from '../../../shared/api/call.ts';
 import { listObjects } from '../../../shared/api/list-objects.ts';
 import { shapeList, shapeObject } from '../../../shared/api/response-shape.ts';
 import { defined } from '../../../shared/defined.ts';
+import { asDefinition, withTermination } from '../../../shared/kinds/customresourcedefinitions/definition.ts';
+import { customresourcedefinitions } from '../../../shared/kinds/customresourcedefinitions/serve.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import { priorityclasses } from '../../../shared/kinds/priorityclasses/serve.ts';
 import { isSystemPriorityClass } from '../../../shared/kinds/priorityclasses/system-classes.ts';
@@ -116,6 +118,14 @@ const waiting =
     },
   });
 
+/** A definition is marked. The controller of definitions deletes its objects, and then removes it. */
+const deletionOfDefinition =
+  (nowMs: number): DecideDeletion =>
+  async (old) => ({
+    markOnly: old.metadata.deletionTimestamp === undefined,
+    mark: (marked) => withTermination(asDefinition(marked), nowMs),
+  });
+
 /** The DeleteOptions of a request. The query is read only if there is no body, as upstream. */
 async function deleteBodyOf({ headers, body, query }: HttpRequest): Promise<RequestedDelete> {
   if (body.byteLength > 0) {
@@ -143,6 +153,16 @@ function deleteOne(
 ): Promise<DeletedObject> {
   if (descriptor.group === '' && descriptor.resource === 'namespaces') {
     return deleteNamespace(dependencies, target, requested.options, options);
+  }
+  if (descriptor === customresourcedefinitions) {
+    return deleteObject(
+      dependencies,
+      descriptor,
+      target,
+      requested.options,
+      options,
+      deletionOfDefinition(options.nowMs),
+    );
   }
   const orphans = !requested.namesPolicy && ORPHANING_OWNERS.has(descriptor.resource);
   const waitsWith = orphans ? 'orphan' : requested.waitsWith;

@@ -8,6 +8,7 @@ import { storedAs } from '../../../shared/kinds/registry.ts';
 import { schemaFor } from '../../../shared/kinds/schemas.ts';
 import { apiVersionOf } from '../../../shared/kubernetes/api-version.ts';
 import { invalidValue } from '../../../shared/kubernetes/causes.ts';
+import type { StructSchema } from '../../../shared/kubernetes/schema.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
 import { fieldManagerFault, managerFromUserAgent, trackUpdate, type Writer } from './managed-fields.ts';
@@ -29,9 +30,16 @@ export function writerOf({ request, descriptor, target, nowMs }: Call, optionsKi
 
 /** Fields that a write to this (sub)resource never changes. The body is ignored there. */
 export function untouchedBy(descriptor: ResourceDescriptor, subresource: string): readonly (readonly string[])[] {
-  if (subresource === 'status') return [['spec']];
+  if (subresource === 'status') {
+    const { custom } = descriptor;
+    return custom === undefined ? [['spec']] : [['metadata'], ...contentOf(custom.schema).map((name) => [name])];
+  }
   return descriptor.subresources.some((each) => each.name === 'status') ? [['status']] : [];
 }
+
+/** Members that a write of the status leaves as they are. */
+const contentOf = ({ fields }: StructSchema): string[] =>
+  Object.keys(fields).filter((name) => !['apiVersion', 'kind', 'metadata', 'status'].includes(name));
 
 /**
  * The tracking of managedFields for one write. None where the storage keeps no managedFields. None for the status that

@@ -11,4 +11,5 @@ export const readObject = (
   headers: Readonly<Record<string, string>>,
   body: Uint8Array,
   expected?: ExpectedType,
-): Promise<ReadBody> => readObjectBody(headers, body, { messages, expected });
+  bytesMax?: number,
+): Promise<ReadBody> => readObjectBody(headers, body, { messages, expected, bytesMax });

@@ -2,10 +2,12 @@
 
 import type { Call } from '../../../shared/api/call.ts';
 import { selectorText } from '../../../shared/kinds/cells.ts';
+import { parseJsonPath, valuesAt } from '../../../shared/kinds/custom-resources/json-path.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import type { KubeDeployment, KubeObject, KubeReplicationController } from '../../../shared/kinds/types.ts';
 import { upstream } from '../../../shared/kinds/upstream.ts';
 import { nonNegative } from '../../../shared/kubernetes/causes.ts';
+import { numberOf, recordOf, textOf } from '../../../shared/kubernetes/normal-form.ts';
 import { patchTransform } from '../../../shared/kubernetes/patch/patch.ts';
 import type { Transform } from '../../../shared/kubernetes/patch/transform.ts';
 import {
@@ -37,7 +39,9 @@ interface Scale extends KubeObject {
 }
 
 /** A ReplicationController selects by labels alone. */
-function selectorOf(descriptor: ResourceDescriptor, { spec = {} }: KubeDeployment): string {
+function selectorOf(descriptor: ResourceDescriptor, object: KubeDeployment): string {
+  if (descriptor.custom !== undefined) return textOf(readPath(descriptor.custom.scale?.labelSelectorPath, object));
+  const { spec = {} } = object;
   if (descriptor.group === '') {
     const { selector }: NonNullable<KubeReplicationController['spec']> = spec as KubeReplicationController['spec'] &
       object;
@@ -47,17 +51,34 @@ function selectorOf(descriptor: ResourceDescriptor, { spec = {} }: KubeDeploymen
   return selectorText(selector);
 }
 
+const WORKLOAD_PATHS = { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas' };
+const pathsOf = ({ custom }: ResourceDescriptor) => custom?.scale ?? WORKLOAD_PATHS;
+
+/** A path of a scale has members only. */
+const namesIn = (jsonPath: string): readonly string[] =>
+  (parseJsonPath(jsonPath) ?? []).flatMap((step) => (step.kind === 'member' ? [step.name] : []));
+
+const readPath = (jsonPath: string | undefined, object: KubeObject): unknown =>
+  jsonPath === undefined ? undefined : valuesAt(parseJsonPath(jsonPath) ?? [], object)[0];
+
+function withPath(value: unknown, [name, ...rest]: readonly string[], replicas: number): unknown {
+  if (name === undefined) return replicas;
+  const record = recordOf(value);
+  return { ...record, [name]: withPath(record[name], rest, replicas) };
+}
+
 /** The scale of a workload. Fields that are zero are absent, as in Go. */
 function scaleOf(descriptor: ResourceDescriptor, object: KubeDeployment): Scale {
   const { name = '', namespace = '', uid = '', resourceVersion = '', creationTimestamp = null } = object.metadata;
-  const replicas = object.spec?.replicas ?? 0;
+  const { specReplicasPath, statusReplicasPath } = pathsOf(descriptor);
+  const replicas = numberOf(readPath(specReplicasPath, object)) ?? 0;
   const selector = selectorOf(descriptor, object);
   return {
     kind: SCALE.kind,
     apiVersion: EXPECTED.apiVersion,
     metadata: { name, namespace, uid, resourceVersion, creationTimestamp },
     spec: replicas === 0 ? {} : { replicas },
-    status: { replicas: object.status?.replicas ?? 0, ...(selector === '' ? {} : { selector }) },
+    status: { replicas: numberOf(readPath(statusReplicasPath, object)) ?? 0, ...(selector === '' ? {} : { selector }) },
   };
 }
 
@@ -128,7 +149,8 @@ async function modifyScale(
       ...(uid === '' ? {} : { uid }),
       ...(resourceVersion === '' ? {} : { resourceVersion }),
     };
-    return { ...old, metadata, spec: { ...old.spec, replicas } };
+    const { specReplicasPath } = pathsOf(descriptor);
+    return { ...(withPath(old, namesIn(specReplicasPath), replicas) as KubeObject), metadata };
   };
   const written = await modifyObject(dependencies, descriptor, { ...target, subresource: '' }, transform, {
     nowMs: call.nowMs,

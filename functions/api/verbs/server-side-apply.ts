@@ -24,8 +24,12 @@ export interface ApplyBody {
 }
 
 /** kubectl sends JSON, which is YAML too. People and scripts send either. */
-export async function readApplyBody(body: Uint8Array, readYaml: ReadYaml | undefined): Promise<ApplyBody> {
-  refuseTooLarge(body);
+export async function readApplyBody(
+  body: Uint8Array,
+  readYaml: ReadYaml | undefined,
+  bytesMax?: number,
+): Promise<ApplyBody> {
+  refuseTooLarge(body, bytesMax);
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
   if (text.trimStart().startsWith('{')) {
     const read = readJson(body);

@@ -4,6 +4,9 @@ import { readsAsNode } from '../../../shared/access/authorize.ts';
 import type { Call } from '../../../shared/api/call.ts';
 import { shapeObject } from '../../../shared/api/response-shape.ts';
 import { defined } from '../../../shared/defined.ts';
+import { asDefinition } from '../../../shared/kinds/customresourcedefinitions/definition.ts';
+import { customresourcedefinitions } from '../../../shared/kinds/customresourcedefinitions/serve.ts';
+import { definitionWarnings } from '../../../shared/kinds/customresourcedefinitions/warnings.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import { creationWarning } from '../../../shared/kinds/effects.ts';
 import { nodeidentities, nodes, storedAs } from '../../../shared/kinds/registry.ts';
@@ -48,7 +51,7 @@ async function readBody(
 ): Promise<{ readonly body: KubeObject; readonly warnings: readonly string[] }> {
   const { descriptor, request } = call;
   const expected = { apiVersion: apiVersionOf(descriptor), kind: descriptor.kind };
-  const read = await readObject(request.headers, request.body, expected);
+  const read = await readObject(request.headers, request.body, expected, descriptor.bodyBytesMax);
   const { object, warnings } = decodeObject(
     descriptor,
     schemaFor(descriptor),
@@ -66,7 +69,8 @@ const writtenResponse = (
   warnings: readonly string[],
 ): HttpResponse => {
   const ofKind = created ? creationWarning(descriptor, { signsCertificates }) : undefined;
-  const headers = warningHeaders(ofKind === undefined ? warnings : [...warnings, ofKind]);
+  const ofDefinition = descriptor === customresourcedefinitions ? definitionWarnings(asDefinition(object)) : [];
+  const headers = warningHeaders([...warnings, ...(ofKind === undefined ? [] : [ofKind]), ...ofDefinition]);
   return json(created ? 201 : 200, shapeObject(descriptor, object, shape, nowMs), headers);
 };
 
@@ -114,7 +118,9 @@ export async function update(dependencies: ServeDependencies, call: Call): Promi
 export async function patch(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
   const { descriptor, target, request } = call;
   const type = mediaTypeOf(request.headers);
-  if (!isPatchType(type)) throw status.unsupportedMediaType(PATCH_TYPES);
+  if (!isPatchType(type) || (descriptor.custom !== undefined && type === STRATEGIC_PATCH)) {
+    throw status.unsupportedMediaType(descriptor.custom === undefined ? PATCH_TYPES : CUSTOM_PATCH_TYPES);
+  }
   const isApply = type === 'application/apply-patch+yaml';
   const { force } = checkApplyOptions(request.query, isApply);
   if (isApply) return apply(dependencies, call, force);
@@ -140,6 +146,10 @@ export async function patch(dependencies: ServeDependencies, call: Call): Promis
   return writtenResponse(dependencies, call, written, warnings());
 }
 
+/** Custom resources have no merge keys for it. */
+const STRATEGIC_PATCH = 'application/strategic-merge-patch+json';
+const CUSTOM_PATCH_TYPES = PATCH_TYPES.filter((type) => type !== STRATEGIC_PATCH);
+
 const isOwnStatus = ({ descriptor, target, user }: Call): boolean =>
   descriptor === nodes && target.subresource === 'status' && readsAsNode(user) === target.name;
 
@@ -151,7 +161,7 @@ const namesVersion = ({ body }: HttpRequest): boolean => Buffer.from(body).inclu
 
 async function apply(dependencies: ServeDependencies, call: Call, force: boolean): Promise<HttpResponse> {
   const { descriptor, target, request } = call;
-  const body = await readApplyBody(request.body, dependencies.readYaml);
+  const body = await readApplyBody(request.body, dependencies.readYaml, descriptor.bodyBytesMax);
   const settings = {
     descriptor,
     schema: schemaFor(descriptor),

@@ -18,12 +18,12 @@
 import { type PendingEvent, recordEvents } from '../../../shared/events/record-event.ts';
 import { controllerOf } from '../../../shared/kinds/controller-of.ts';
 import { LEASE_NAMESPACE } from '../../../shared/kinds/leases/resource.ts';
-import { storedResourceOf } from '../../../shared/kinds/resources.ts';
 import type { KubeObject, ObjectRef } from '../../../shared/kinds/types.ts';
 import { StoreFault } from '../../../shared/store/item-store.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
 import { ownedRefs } from '../../../shared/store/owner-index.ts';
 import { UNBOUNDED, workThrough } from '../../../shared/ticks/bounded-work.ts';
+import { storedKindOf } from '../definitions/kinds.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
 import { dropClaim } from '../owner-claim-store.ts';
 import { deletionWrite } from '../pods/deletion-write.ts';
@@ -71,7 +71,7 @@ export async function checkOwner(
   namespace: string,
   owner: OwnerCoordinates,
 ): Promise<void> {
-  const ref = ownerRef(namespace, owner);
+  const ref = await ownerRef(dependencies, namespace, owner);
   const state = ref === undefined ? 'unknown' : stateOf(await dependencies.objects.get(ref), owner.uid);
   if (state === 'solid') return;
   if (state !== 'waiting') await reportOtherNamespace(dependencies, namespace, owner);
@@ -88,7 +88,7 @@ async function reportOtherNamespace(
   owner: OwnerCoordinates,
 ): Promise<void> {
   const { objects, items, clock } = dependencies;
-  const stored = storedResourceOf(owner.apiVersion, owner.kind);
+  const stored = await storedKindOf(dependencies, owner.apiVersion, owner.kind);
   if (stored?.namespaced !== true) return;
   const { resource } = stored;
   const namespaces = await objects.list({ resource: 'namespaces', limit: NAMESPACES_SEARCHED_MAX });
@@ -184,15 +184,15 @@ function releaseWrite(ref: ObjectRef, previous: KubeObject, object: KubeObject, 
 }
 
 async function judgedOwners(
-  { objects }: Pick<WorkloadDependencies, 'objects'>,
+  dependencies: Pick<WorkloadDependencies, 'objects' | 'definitions'>,
   ref: ObjectRef,
   { metadata }: KubeObject,
 ): Promise<readonly JudgedOwner[]> {
   return Promise.all(
     (metadata.ownerReferences ?? []).map(async (reference) => {
-      const owner = ownerRef(ref.namespace, reference);
+      const owner = await ownerRef(dependencies, ref.namespace, reference);
       if (owner === undefined) return { reference, state: 'unknown' as const };
-      return { reference, state: stateOf(await objects.get(owner), reference.uid) };
+      return { reference, state: stateOf(await dependencies.objects.get(owner), reference.uid) };
     }),
   );
 }
@@ -206,8 +206,12 @@ function stateOf(owner: KubeObject | undefined, uid: string): OwnerState {
  * Where the owner of an object in this namespace would be stored: in the same namespace, or in none. Undefined: its
  * kind is not stored as an object, or it has a namespace and the object has none.
  */
-export function ownerRef(namespace: string, owner: OwnerCoordinates): ObjectRef | undefined {
-  const stored = storedResourceOf(owner.apiVersion, owner.kind);
+export async function ownerRef(
+  dependencies: Pick<WorkloadDependencies, 'definitions'>,
+  namespace: string,
+  owner: OwnerCoordinates,
+): Promise<ObjectRef | undefined> {
+  const stored = await storedKindOf(dependencies, owner.apiVersion, owner.kind);
   if (stored === undefined || NOT_OBJECTS.has(stored.resource)) return undefined;
   const { resource, namespaced } = stored;
   if (resource === 'leases' && namespace === LEASE_NAMESPACE) return undefined;

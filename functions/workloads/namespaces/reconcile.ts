@@ -6,7 +6,8 @@
  * objects; the next one is due a second later. Each removal is conditional on the version that was read, so passes may
  * run twice or at once.
  *
- * Cost of a pass: a read of half a unit per kind, and the removals. A namespace that is not terminating costs nothing.
+ * Cost of a pass: a read of half a unit per kind and definition, and the removals. A namespace that is not terminating
+ * costs nothing.
  */
 
 import { defined } from '../../../shared/defined.ts';
@@ -17,6 +18,7 @@ import type { KubeNamespace, KubeObject, ObjectRef } from '../../../shared/kinds
 import { parseTimeMs } from '../../../shared/kubernetes/time.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
 import { inParts, UNBOUNDED, workInHalves, workThrough } from '../../../shared/ticks/bounded-work.ts';
+import { customNamespacedKinds } from '../definitions/kinds.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
 import { deletionWrite } from '../pods/deletion-write.ts';
 import { refOfObject, unchanged } from '../pods/owner.ts';
@@ -54,7 +56,7 @@ export interface NamespaceReport {
 
 const DONE: NamespaceReport = {};
 
-type Dependencies = Pick<WorkloadDependencies, 'objects' | 'clock' | 'random' | 'apiAuthorities'>;
+type Dependencies = Pick<WorkloadDependencies, 'objects' | 'clock' | 'random' | 'apiAuthorities' | 'definitions'>;
 
 export async function syncNamespace(dependencies: Dependencies, name: string): Promise<NamespaceReport> {
   const namespace: KubeNamespace | undefined = await dependencies.objects.get(namespaceRef(name));
@@ -133,7 +135,7 @@ interface PassOutcome extends DeletionPass {
 async function deleteContents(dependencies: Dependencies, namespace: string): Promise<PassOutcome> {
   const found: KindOutcome[] = [];
   const failures: string[] = [];
-  const work = async (kind: StoredResource): Promise<void> => {
+  const work = async (kind: Contained): Promise<void> => {
     try {
       found.push(await deleteKind(dependencies, kind, namespace));
     } catch (fault) {
@@ -142,13 +144,21 @@ async function deleteContents(dependencies: Dependencies, namespace: string): Pr
   };
   const options = { concurrencyMax: CONCURRENCY_MAX, budget: UNBOUNDED };
   await workThrough(contents.slice(0, 1), options, work);
-  await workThrough(contents.slice(1), options, work);
+  await workThrough([...contents.slice(1), ...(await customNamespacedKinds(dependencies))], options, work);
   return {
     remaining: found.map(({ remaining }) => remaining).filter(({ count }) => count > 0),
     failures,
     hasMore: found.some(({ hasMore }) => hasMore),
     removed: found.reduce((sum, { removed }) => sum + removed, 0),
   };
+}
+
+interface Contained {
+  readonly group: string;
+  /** Name in the store. */
+  readonly resource: string;
+  /** Absent: `resource`. */
+  readonly plural?: string;
 }
 
 interface KindOutcome {
@@ -159,11 +169,11 @@ interface KindOutcome {
 
 /**
  * Pages until REMOVALS_MAX objects can be removed. Objects that are marked and held do not count: behind them are
- * others that nothing has marked.
+ * others that nothing has marked. `namespace` '': all of them.
  */
-async function deleteKind(
-  { objects, clock }: Dependencies,
-  { group, resource }: StoredResource,
+export async function deleteKind(
+  { objects, clock }: Pick<Dependencies, 'objects' | 'clock'>,
+  { group, resource, plural = resource }: Contained,
   namespace: string,
 ): Promise<KindOutcome> {
   const nowMs = clock.nowMs();
@@ -186,7 +196,7 @@ async function deleteKind(
   return {
     remaining: {
       group,
-      resource,
+      resource: plural,
       count: held.length + left,
       finalizers: held.flatMap(({ metadata }) => metadata.finalizers ?? []),
     },

@@ -11,7 +11,10 @@ const quota = {
 
 async function counted(outcomes: readonly ScriptedOutcome[]) {
   const { objects, commits } = scriptedCommits(outcomes, () => quota);
-  const outcome = await syncQuota({ objects, clock: { nowMs: () => 0 } }, ref).catch((fault: unknown) => fault);
+  const outcome = await syncQuota(
+    { objects, clock: { nowMs: () => 0 }, definitions: { all: async () => [] } },
+    ref,
+  ).catch((fault: unknown) => fault);
   return { outcome, commits };
 }
 

@@ -16,6 +16,7 @@ import { storedResources } from '../../../shared/kinds/resources.ts';
 import type { KubeResourceQuota, ObjectRef } from '../../../shared/kinds/types.ts';
 import { parseTimeMs } from '../../../shared/kubernetes/time.ts';
 import { StoreFault } from '../../../shared/store/item-store.ts';
+import { customNamespacedKinds } from '../definitions/kinds.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
 import { listObjects } from '../pods/list-objects.ts';
 
@@ -32,7 +33,7 @@ export interface QuotaReport {
   readonly lookAgainAtMs?: number;
 }
 
-type Dependencies = Pick<WorkloadDependencies, 'objects' | 'clock'>;
+type Dependencies = Pick<WorkloadDependencies, 'objects' | 'clock' | 'definitions'>;
 
 /** @throws StoreFault retryable, when objects were created during every attempt */
 export async function syncQuota(dependencies: Dependencies, ref: ObjectRef): Promise<QuotaReport> {
@@ -40,11 +41,16 @@ export async function syncQuota(dependencies: Dependencies, ref: ObjectRef): Pro
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
     const quota: KubeResourceQuota | undefined = await objects.get(ref);
     if (quota === undefined) return {};
-    const found = await Promise.all(
-      countedBy(quota, counted).map(async ({ group, resource }): Promise<CountedObjects> => {
+    const found = await Promise.all([
+      ...countedBy(quota, counted).map(async ({ group, resource }): Promise<CountedObjects> => {
         return { group, resource, objects: await listObjects(dependencies, resource, ref.namespace) };
       }),
-    );
+      ...(await customKindsOf(dependencies, quota)).map(
+        async ({ group, resource, plural }): Promise<CountedObjects> => {
+          return { group, resource: plural, objects: await listObjects(dependencies, resource, ref.namespace) };
+        },
+      ),
+    ]);
     const nowMs = clock.nowMs();
     const next = recountedQuota(quota, found, nowMs);
     const report = defined({ lookAgainAtMs: nextCountMs(quota, found, nowMs) });
@@ -53,6 +59,14 @@ export async function syncQuota(dependencies: Dependencies, ref: ObjectRef): Pro
     if (kind === 'committed') return report;
   }
   throw new StoreFault('throttled', 'the quota changed too often to be counted', { retryable: true });
+}
+
+/** Kinds of definitions that the quota counts. One that names no group with a dot reads no definition. */
+async function customKindsOf(dependencies: Dependencies, quota: KubeResourceQuota) {
+  const counts = Object.keys(quota.spec?.hard ?? {}).filter((name) => /^count\/[^.]+\..+\./.test(name));
+  if (counts.length === 0) return [];
+  const kinds = await customNamespacedKinds(dependencies);
+  return kinds.filter(({ resource }) => counts.includes(`count/${resource}`));
 }
 
 /** The time from which a pod no longer counts, or the second count of a new quota. */

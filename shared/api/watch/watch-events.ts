@@ -13,7 +13,7 @@ import * as status from '../../kubernetes/status.ts';
 import type { ChangesOutcome } from '../../store/change-log.ts';
 import { type ObjectChange, resourceVersionOf, type Selectable } from '../../store/object-record.ts';
 import { matches } from '../list-objects.ts';
-import { listKeyOf } from '../resource-storage.ts';
+import { listKeyOf, type ResourceStorage } from '../resource-storage.ts';
 import { watchByReading } from './watch-by-reading.ts';
 import { startOf, stateOf, type WatchEvent, type WatchRequest, type WatchSource } from './watch-request.ts';
 
@@ -85,7 +85,8 @@ async function* watchLog(
   request: WatchRequest,
   deadlineMs: number,
 ): AsyncGenerator<readonly WatchEvent[]> {
-  const { resource } = request.descriptor;
+  const { descriptor } = request;
+  const resource = descriptor.custom?.definition ?? descriptor.resource;
   const changesAfter = (after: number, eager = false) =>
     source.changes.readChanges({ resource, after, limit: CHANGES_MAX, eager });
   let cursor = startOf(request.resourceVersion);
@@ -125,7 +126,7 @@ async function* watchLog(
     const events: WatchEvent[] = [];
     for (const change of changes) {
       if (sentVersions.size > 0 && isIn(sentVersions, change.object)) continue;
-      const event = eventOf(request, change);
+      const event = eventOf(request, await served(source.storage, change));
       if (event !== undefined) events.push(event);
     }
     if (through > cursor) {
@@ -137,6 +138,11 @@ async function* watchLog(
       await source.pause(Math.max(0, Math.min(source.pollMs ?? POLL_MS, deadlineMs - source.clock.nowMs())));
     }
   }
+}
+
+/** The change as the storage returns its object. */
+async function served({ served }: ResourceStorage, change: ObjectChange): Promise<ObjectChange> {
+  return served === undefined ? change : { ...change, object: await served(change.object) };
 }
 
 /** Whether this state of the object, or a newer one, was sent. */

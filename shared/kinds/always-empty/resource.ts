@@ -8,11 +8,6 @@ const alwaysEmpty = (group: string, resource: string, kind: string, verbs = READ
   storedResource({ group, resource, kind, scope: 'cluster', verbs });
 
 export const COMPONENT_STATUSES = alwaysEmpty('', 'componentstatuses', 'ComponentStatus', ['get', 'list']);
-export const CUSTOM_RESOURCE_DEFINITIONS = alwaysEmpty(
-  'apiextensions.k8s.io',
-  'customresourcedefinitions',
-  'CustomResourceDefinition',
-);
 
 const ADMISSION = 'admissionregistration.k8s.io';
 
@@ -22,6 +17,5 @@ export const ALWAYS_EMPTY: readonly StoredResource[] = [
   alwaysEmpty(ADMISSION, 'validatingadmissionpolicies', 'ValidatingAdmissionPolicy'),
   alwaysEmpty(ADMISSION, 'validatingadmissionpolicybindings', 'ValidatingAdmissionPolicyBinding'),
   alwaysEmpty(ADMISSION, 'validatingwebhookconfigurations', 'ValidatingWebhookConfiguration'),
-  CUSTOM_RESOURCE_DEFINITIONS,
   alwaysEmpty('apiregistration.k8s.io', 'apiservices', 'APIService'),
 ];

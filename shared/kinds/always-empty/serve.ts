@@ -10,12 +10,9 @@ import type { ResourceDescriptor } from '../descriptor.ts';
 import { preparesWhole } from '../prepare.ts';
 import { servedKind } from '../served-kind.ts';
 import type { StoredResource } from '../stored-resource.ts';
-import { ALWAYS_EMPTY, COMPONENT_STATUSES, CUSTOM_RESOURCE_DEFINITIONS } from './resource.ts';
+import { ALWAYS_EMPTY, COMPONENT_STATUSES } from './resource.ts';
 
-const SHORT_NAMES = new Map([
-  [COMPONENT_STATUSES, ['cs']],
-  [CUSTOM_RESOURCE_DEFINITIONS, ['crd', 'crds']],
-]);
+const SHORT_NAMES = new Map([[COMPONENT_STATUSES, ['cs']]]);
 
 function alwaysEmpty(stored: StoredResource): ResourceDescriptor {
   const served = servedKind(stored, {

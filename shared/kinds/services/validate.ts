@@ -18,14 +18,13 @@ import type { Cause } from '../../kubernetes/status.ts';
 import { addressErrors, addressFamily, cidrErrors, peerAddressErrors } from '../../kubernetes/validate-addresses.ts';
 import { validateLabels, validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
 import {
-  formatText,
+  dns1035LabelErrors,
   labelErrors,
   labelValueErrors,
   type NameRule,
   qualifiedNameErrors,
   subdomainErrors,
   subdomainName,
-  tooLongText,
 } from '../../kubernetes/validate-names.ts';
 import { portRange, validatePort as validatePortOrName } from '../pods/validate-probes.ts';
 import type {
@@ -42,7 +41,6 @@ import type {
 const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
 const TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
 const ADDRESS_TYPES = ['FQDN', 'IPv4', 'IPv6'];
-const NAME_LENGTH_MAX = 63;
 const FAMILIES = ['IPv4', 'IPv6'];
 const FAMILY_POLICIES = ['PreferDualStack', 'RequireDualStack', 'SingleStack'];
 const ADDRESSES_MAX = 100;
@@ -51,21 +49,9 @@ const ZONES_MAX = 8;
 const ENDPOINTS_MAX = 1_000;
 const PORTS_MAX = 20_000;
 
-const NAME_TEXT = formatText(
-  "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character",
-  '[a-z]([-a-z0-9]*[a-z0-9])?',
-  'my-name',
-  'abc-123',
-);
-
 /** The name of a Service is a label of DNS that starts with a letter. */
-export const serviceName: NameRule = (name, prefix) => {
-  const checked = prefix && name.endsWith('-') ? `${name.slice(0, -1)}a` : name;
-  const errors: string[] = [];
-  if (checked.length > NAME_LENGTH_MAX) errors.push(tooLongText(NAME_LENGTH_MAX));
-  if (!/^[a-z](?:[-a-z0-9]*[a-z0-9])?$/.test(checked)) errors.push(NAME_TEXT);
-  return errors;
-};
+export const serviceName: NameRule = (name, prefix) =>
+  dns1035LabelErrors(prefix && name.endsWith('-') ? `${name.slice(0, -1)}a` : name);
 
 function validatePort(port: Partial<ServicePort>, field: string, isNameRequired: boolean): Cause[] {
   const { name, protocol, port: number = 0, targetPort, appProtocol } = port;

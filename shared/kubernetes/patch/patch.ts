@@ -31,14 +31,14 @@ function accept(descriptor: StoredResource, name: string, result: PatchResult): 
  * last run.
  */
 export function patchTransform(
-  descriptor: StoredResource,
+  descriptor: StoredResource & { readonly bodyBytesMax?: number },
   schema: StructSchema,
   name: string,
   type: Exclude<PatchType, 'application/apply-patch+yaml'>,
   body: Uint8Array,
   validation: FieldValidation,
 ): { readonly transform: Transform; readonly warnings: () => readonly string[] } {
-  refuseTooLarge(body);
+  refuseTooLarge(body, descriptor.bodyBytesMax);
   const read = readJson(body);
   let warnings: readonly string[] = [];
   const transform: Transform = (old) => {

@@ -80,6 +80,8 @@ interface ObjectBody {
   readonly messages: ProtobufTable;
   /** apiVersion and kind of the path, for a protobuf body that names none. */
   readonly expected?: ExpectedType | undefined;
+  /** Absent: BODY_BYTES_MAX. */
+  readonly bytesMax?: number | undefined;
   /** Media types for the message of a 415. */
   readonly accepted?: readonly string[];
 }
@@ -92,9 +94,9 @@ interface ObjectBody {
 export async function readObjectBody(
   headers: Readonly<Record<string, string>>,
   body: Uint8Array,
-  { messages, expected, accepted = ACCEPTED }: ObjectBody,
+  { messages, expected, bytesMax, accepted = ACCEPTED }: ObjectBody,
 ): Promise<ReadBody> {
-  refuseTooLarge(body);
+  refuseTooLarge(body, bytesMax);
   const mediaType = mediaTypeOf(headers);
   if (mediaType === PROTOBUF_MEDIA_TYPE || isProtobuf(body)) {
     const { decodeProtobuf } = await import('../protobuf.ts');

@@ -44,6 +44,15 @@ export function warningHeaders(warnings: readonly string[]): Record<string, stri
   return { warning: sent.map((text) => `299 - "${text}"`).join(', ') };
 }
 
+/** The response with one more warning, before the others. */
+export const withWarning = (response: HttpResponse, text: string): HttpResponse => {
+  const warning = [
+    ...Object.values(warningHeaders([text])),
+    ...(response.headers['warning'] ? [response.headers['warning']] : []),
+  ];
+  return { ...response, headers: { ...response.headers, warning: warning.join(', ') } };
+};
+
 const lengthOf = (texts: readonly string[]): number => texts.reduce((sum, { length }) => sum + length, 0);
 
 /** A text as a header can have it between quotes. */

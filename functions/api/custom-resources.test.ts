@@ -1,0 +1,530 @@
+/** Definitions and their objects, through the API. */
+import { beforeEach, describe, expect, it } from 'vitest';
+import {
+  APPLY,
+  type ApiAnswer,
+  type ApiInMemory,
+  apiInMemory,
+  eventsOf,
+  JSON_PATCH,
+  MERGE,
+  STRATEGIC,
+  TABLE,
+} from '../../test/support/api-in-memory.ts';
+import {
+  DEFINITIONS,
+  longSchema,
+  WIDGET_SCHEMA,
+  widget,
+  widgetDefinition,
+  widgetsIn,
+  widgetVersion,
+} from '../../test/support/custom-definition.ts';
+
+let api: ApiInMemory;
+const WIDGETS = widgetsIn('default');
+const define = (definition = widgetDefinition()): Promise<ApiAnswer> =>
+  api.send('POST', DEFINITIONS, { body: definition });
+const make = (name: string, spec?: object): Promise<ApiAnswer> =>
+  api.send('POST', WIDGETS, { body: widget(name, spec) });
+const causesOf = ({ body }: ApiAnswer): readonly string[] =>
+  (body.details?.causes ?? []).map(({ field, message }: { field: string; message: string }) => `${field}: ${message}`);
+
+beforeEach(() => {
+  api = apiInMemory();
+});
+
+describe('a definition', () => {
+  it('is served at once: with defaults, accepted names, conditions and its storage version', async () => {
+    const { code, body, headers } = await define();
+    expect(code).toBe(201);
+    expect(headers['warning']).toBeUndefined();
+    expect(body.spec).toMatchObject({
+      conversion: { strategy: 'None' },
+      names: { singular: 'widget', listKind: 'WidgetList' },
+    });
+    expect(body.status).toMatchObject({
+      acceptedNames: { plural: 'widgets', kind: 'Widget', shortNames: ['wd'] },
+      storedVersions: ['v1'],
+      conditions: [
+        { type: 'NamesAccepted', status: 'True', reason: 'NoConflicts' },
+        { type: 'Established', status: 'True' },
+      ],
+    });
+    expect((await api.send('GET', `${DEFINITIONS}/widgets.example.com`)).body.spec).toEqual(body.spec);
+    expect((await make('a')).code).toBe(201);
+    expect(api.faults).toEqual([]);
+  });
+
+  it('that wants a name of another of its group is not served, and says which', async () => {
+    await define();
+    const other = await define(widgetDefinition(undefined, { plural: 'gadgets', kind: 'Widget', shortNames: ['wd'] }));
+    expect(other.body.status.conditions).toMatchObject([
+      { type: 'NamesAccepted', status: 'False', reason: 'ListKindConflict', message: '"WidgetList" is already in use' },
+      { type: 'Established', status: 'False', reason: 'NotAccepted' },
+    ]);
+    expect((await api.send('GET', '/apis/example.com/v1/namespaces/default/gadgets')).code).toBe(404);
+  });
+
+  it('of two at once with one kind only one is served', async () => {
+    const names = ['alphas', 'betas', 'gammas'];
+    const answers = await Promise.all(
+      names.map((plural) =>
+        define(
+          widgetDefinition(undefined, { plural, shortNames: [plural.slice(0, 2)], singular: plural.slice(0, -1) }),
+        ),
+      ),
+    );
+    expect(answers.map(({ code }) => code)).toEqual([201, 201, 201]);
+    const served = answers.filter(({ body }) => body.status.conditions[1].status === 'True');
+    expect(served).toHaveLength(1);
+  });
+
+  it.each([
+    [
+      'name',
+      { metadata: { name: 'x.example.com' } },
+      'metadata.name: Invalid value: "x.example.com": must be spec.names.plural+"."+spec.group',
+    ],
+    [
+      'scope',
+      { spec: { ...widgetDefinition().spec, scope: 'All' } },
+      'spec.scope: Unsupported value: "All": supported values: "Cluster", "Namespaced"',
+    ],
+    [
+      'storage versions',
+      { spec: { ...widgetDefinition().spec, versions: [widgetVersion('v1'), widgetVersion('v2')] } },
+      'spec.versions: Invalid value: ["v1","v2"]: must have exactly one version marked as storage version',
+    ],
+    [
+      'webhook',
+      { spec: { ...widgetDefinition().spec, conversion: { strategy: 'Webhook', webhook: {} } } },
+      'spec.conversion.strategy: Forbidden: no program outside is called for a conversion: convert objects with a client of your own, and serve versions with strategy None',
+    ],
+  ])('with a wrong %s is refused', async (_what, change, cause) => {
+    const answer = await api.send('POST', DEFINITIONS, { body: { ...widgetDefinition(), ...change } });
+    expect(answer.code).toBe(422);
+    expect(causesOf(answer)).toContain(cause);
+  });
+
+  it('with rules in CEL is stored, with a warning that they are not evaluated', async () => {
+    const schema = { ...WIDGET_SCHEMA, 'x-kubernetes-validations': [{ rule: 'self.spec.size > 1' }] };
+    const { code, headers, body } = await define(
+      widgetDefinition([widgetVersion('v1', { schema: { openAPIV3Schema: schema } })]),
+    );
+    expect(code).toBe(201);
+    expect(headers['warning']).toContain('not evaluated yet');
+    expect(body.spec.versions[0].schema.openAPIV3Schema['x-kubernetes-validations']).toEqual([
+      { rule: 'self.spec.size > 1' },
+    ]);
+  });
+
+  it('of 1.4 million characters is stored in parts, listed, watched, and replaced', async () => {
+    const large = widgetDefinition([
+      widgetVersion('v1', { schema: { openAPIV3Schema: longSchema(1_400_000) }, selectableFields: [] }),
+    ]);
+    const before = (await api.send('GET', DEFINITIONS)).body.metadata.resourceVersion;
+    const created = await define(large);
+    expect(created.code).toBe(201);
+    const read = await api.send('GET', `${DEFINITIONS}/widgets.example.com`);
+    expect(read.body.spec).toEqual(created.body.spec);
+    expect((await api.send('GET', DEFINITIONS)).body.items).toHaveLength(1);
+    const watched = eventsOf(
+      await api.send('GET', `${DEFINITIONS}?watch=1&resourceVersion=${before}&timeoutSeconds=1`),
+    );
+    expect(watched.map(({ object }) => object.spec)).toEqual([created.body.spec]);
+    const relabelled = await api.send('PATCH', `${DEFINITIONS}/widgets.example.com`, {
+      contentType: MERGE,
+      body: { metadata: { labels: { a: 'b' } } },
+    });
+    expect(relabelled.body.spec).toEqual(created.body.spec);
+    const replaced = await api.send('PUT', `${DEFINITIONS}/widgets.example.com`, {
+      body: { ...widgetDefinition(), metadata: relabelled.body.metadata },
+    });
+    expect(replaced.code).toBe(200);
+    expect((await api.send('GET', `${DEFINITIONS}/widgets.example.com`)).body.spec).toEqual(replaced.body.spec);
+    expect(api.faults).toEqual([]);
+  });
+
+  it('of more than 1.5 million characters is refused', async () => {
+    const answer = await define(
+      widgetDefinition([
+        widgetVersion('v1', { schema: { openAPIV3Schema: longSchema(1_900_000) }, selectableFields: [] }),
+      ]),
+    );
+    expect([answer.code, answer.body.reason]).toEqual([413, 'RequestEntityTooLarge']);
+  });
+
+  it('keeps a former storage version among those that objects may be stored in', async () => {
+    await define();
+    const next = await api.send('PATCH', `${DEFINITIONS}/widgets.example.com`, {
+      contentType: MERGE,
+      body: { spec: { versions: [widgetVersion('v1', { storage: false }), widgetVersion('v2')] } },
+    });
+    expect(next.body.status.storedVersions).toEqual(['v1', 'v2']);
+    const without = await api.send('PATCH', `${DEFINITIONS}/widgets.example.com`, {
+      contentType: MERGE,
+      body: { spec: { versions: [widgetVersion('v2')] } },
+    });
+    expect(causesOf(without)[0]).toContain('status.storedVersions[0]: Invalid value: "v1": missing from spec.versions');
+  });
+
+  it('that is deleted accepts no object, and is held until its objects are deleted', async () => {
+    await define();
+    await make('a');
+    const deleted = await api.send('DELETE', `${DEFINITIONS}/widgets.example.com`);
+    expect(deleted.body.metadata.finalizers).toEqual(['customresourcecleanup.apiextensions.k8s.io']);
+    expect(deleted.body.status.conditions.at(-1)).toMatchObject({
+      type: 'Terminating',
+      status: 'True',
+      reason: 'InstanceDeletionPending',
+    });
+    expect((await make('b')).code).toBe(405);
+    expect((await api.send('GET', `${WIDGETS}/a`)).code).toBe(200);
+  });
+});
+
+describe('a custom resource', () => {
+  beforeEach(async () => {
+    await define();
+  });
+
+  it('is pruned, gets defaults, and reports unknown fields as asked', async () => {
+    const spec = {
+      size: 2,
+      nope: 1,
+      free: { any: { thing: [1] } },
+      code: null,
+      port: null,
+      parts: [{ name: 'x', y: 1 }],
+    };
+    const warned = await make('a', spec);
+    expect(warned.code).toBe(201);
+    expect(warned.headers['warning']).toBe(
+      '299 - "unknown field \\"spec.nope\\"", 299 - "unknown field \\"spec.parts[0].y\\""',
+    );
+    expect(warned.body.spec).toEqual({
+      size: 2,
+      free: { any: { thing: [1] } },
+      code: null,
+      parts: [{ name: 'x', count: 1 }],
+      colour: 'red',
+    });
+    expect(warned.body.metadata.generation).toBe(1);
+    const strict = await api.send('POST', `${WIDGETS}?fieldValidation=Strict`, { body: widget('b', spec) });
+    expect(strict).toMatchObject({
+      code: 400,
+      body: { message: 'strict decoding error: unknown field "spec.nope", unknown field "spec.parts[0].y"' },
+    });
+    expect(
+      (await api.send('POST', `${WIDGETS}?fieldValidation=Ignore`, { body: widget('b', spec) })).headers['warning'],
+    ).toBeUndefined();
+  });
+
+  it('is refused with the messages of upstream', async () => {
+    const answer = await make('a', {
+      size: 'x',
+      colour: 'green',
+      code: 'TOOLONG',
+      parts: [{ name: 'p' }, { name: 'p' }],
+    });
+    expect(answer.code).toBe(422);
+    expect(answer.body.message).toMatch(/^Widget.example.com "a" is invalid: \[spec/);
+    expect(causesOf(answer)).toEqual([
+      'spec.size: Invalid value: "string": spec.size in body must be of type integer: "string"',
+      'spec.colour: Unsupported value: "green": supported values: "red", "blue"',
+      'spec.code: Invalid value: "TOOLONG": spec.code in body should match \'^[a-z]{1,5}$\'',
+      'spec.parts[1]: Duplicate value: {"name":"p"}',
+    ]);
+    expect(causesOf(await make('Bad_Name'))[0]).toContain('metadata.name: Invalid value: "Bad_Name"');
+    expect(causesOf(await api.send('POST', WIDGETS, { body: { ...widget('a'), spec: undefined } }))).toEqual([
+      'spec: Required value',
+    ]);
+  });
+
+  it('keeps a value that a newer schema refuses, and changes of it are refused', async () => {
+    await make('a', { size: 50 });
+    const versions = [
+      widgetVersion('v1', {
+        schema: {
+          openAPIV3Schema: {
+            ...WIDGET_SCHEMA,
+            properties: {
+              ...WIDGET_SCHEMA.properties,
+              spec: {
+                ...WIDGET_SCHEMA.properties?.['spec'],
+                properties: {
+                  ...WIDGET_SCHEMA.properties?.['spec']?.properties,
+                  size: { type: 'integer', maximum: 10 },
+                },
+              },
+            },
+          },
+        },
+      }),
+    ];
+    expect(
+      (
+        await api.send('PATCH', `${DEFINITIONS}/widgets.example.com`, {
+          contentType: MERGE,
+          body: { spec: { versions } },
+        })
+      ).code,
+    ).toBe(200);
+    expect(
+      (await api.send('PATCH', `${WIDGETS}/a`, { contentType: MERGE, body: { spec: { colour: 'blue' } } })).code,
+    ).toBe(200);
+    expect(
+      causesOf(await api.send('PATCH', `${WIDGETS}/a`, { contentType: MERGE, body: { spec: { size: 51 } } })),
+    ).toEqual(['spec.size: Invalid value: 51: spec.size in body should be less than or equal to 10']);
+  });
+
+  it('separates spec and status, and counts changes of the spec', async () => {
+    await make('a');
+    const path = `${WIDGETS}/a`;
+    const status = await api.send('PATCH', `${path}/status`, {
+      contentType: MERGE,
+      body: { spec: { size: 9 }, status: { replicas: 3 }, metadata: { labels: { a: 'b' } } },
+    });
+    expect(status.body).toMatchObject({ spec: { size: 1 }, status: { replicas: 3 }, metadata: { generation: 1 } });
+    expect(status.body.metadata.labels).toBeUndefined();
+    const spec = await api.send('PATCH', path, {
+      contentType: MERGE,
+      body: { spec: { size: 9 }, status: { replicas: 4 } },
+    });
+    expect(spec.body).toMatchObject({ spec: { size: 9 }, status: { replicas: 3 }, metadata: { generation: 2 } });
+    const wrong = await api.send('PATCH', `${path}/status`, { contentType: MERGE, body: { status: { replicas: -1 } } });
+    expect(causesOf(wrong)).toEqual([
+      'status.replicas: Invalid value: -1: status.replicas in body should be greater than or equal to 0',
+    ]);
+  });
+
+  it('scales by the paths of its definition', async () => {
+    await make('a', { size: 1, replicas: 2 });
+    await api.send('PATCH', `${WIDGETS}/a/status`, {
+      contentType: MERGE,
+      body: { status: { replicas: 1, selector: 'a=b' } },
+    });
+    expect((await api.send('GET', `${WIDGETS}/a/scale`)).body).toMatchObject({
+      kind: 'Scale',
+      spec: { replicas: 2 },
+      status: { replicas: 1, selector: 'a=b' },
+    });
+    expect(
+      (await api.send('PATCH', `${WIDGETS}/a/scale`, { contentType: MERGE, body: { spec: { replicas: 5 } } })).body
+        .spec,
+    ).toEqual({ replicas: 5 });
+    expect((await api.send('GET', `${WIDGETS}/a`)).body.spec.replicas).toBe(5);
+  });
+
+  it('is patched by JSON and merge patch, applied by keys, and not patched strategically', async () => {
+    await make('a', { size: 1, parts: [{ name: 'x' }] });
+    const path = `${WIDGETS}/a`;
+    expect(
+      (
+        await api.send('PATCH', path, {
+          contentType: JSON_PATCH,
+          body: [{ op: 'replace', path: '/spec/size', value: 7 }],
+        })
+      ).body.spec.size,
+    ).toBe(7);
+    expect((await api.send('PATCH', path, { contentType: STRATEGIC, body: {} })).code).toBe(415);
+    const apply = (manager: string, spec: object) =>
+      api.send('PATCH', `${path}?fieldManager=${manager}`, { contentType: APPLY, body: { ...widget('a', spec) } });
+    expect(
+      (await apply('one', { parts: [{ name: 'y', count: 2 }], free: { deep: { a: 1 } } })).body.spec.parts,
+    ).toEqual([
+      { name: 'x', count: 1 },
+      { name: 'y', count: 2 },
+    ]);
+    expect((await apply('two', { free: { deep: { b: 1 } } })).body.spec.free).toEqual({ deep: { a: 1, b: 1 } });
+    expect(await apply('two', { parts: [{ name: 'y', count: 3 }] })).toMatchObject({
+      code: 409,
+      body: { message: 'Apply failed with 1 conflict: conflict with "one": .spec.parts[name="y"].count' },
+    });
+    expect((await apply('one', {})).body.spec).toMatchObject({ parts: [{ name: 'x', count: 1 }] });
+    expect(
+      (await api.send('PATCH', `${WIDGETS}/new?fieldManager=one`, { contentType: APPLY, body: widget('new') })).code,
+    ).toBe(201);
+  });
+
+  it('is listed as a table, by labels and by its fields, and watched by them', async () => {
+    await make('a', { size: 1, colour: 'blue' });
+    await make('b', { size: 2 });
+    const table = (await api.send('GET', WIDGETS, { accept: TABLE })).body;
+    expect(table.columnDefinitions.map(({ name }: { name: string }) => name)).toEqual(['Name', 'Size']);
+    expect(table.rows.map(({ cells }: { cells: unknown[] }) => cells)).toEqual([
+      ['a', 1],
+      ['b', 2],
+    ]);
+    const blue = await api.send('GET', `${WIDGETS}?fieldSelector=spec.colour%3Dblue`);
+    expect(blue.body).toMatchObject({ kind: 'WidgetList', items: [{ metadata: { name: 'a' } }] });
+    expect((await api.send('GET', `${WIDGETS}?fieldSelector=spec.size%3D1`)).code).toBe(400);
+    const { resourceVersion } = blue.body.metadata;
+    await api.send('PATCH', `${WIDGETS}/a`, { contentType: MERGE, body: { spec: { colour: 'red' } } });
+    await api.send('PATCH', `${WIDGETS}/b`, { contentType: MERGE, body: { spec: { colour: 'blue' } } });
+    const events = eventsOf(
+      await api.send('GET', `${WIDGETS}?watch=1&resourceVersion=${resourceVersion}&fieldSelector=spec.colour%3Dblue`),
+    );
+    expect(events.map(({ type, object }) => [type, object.metadata.name, object.kind])).toEqual([
+      ['DELETED', 'a', 'Widget'],
+      ['ADDED', 'b', 'Widget'],
+    ]);
+  });
+
+  it('is served in every version, with the defaults of that version', async () => {
+    await make('a', { size: 3, code: 'abc' });
+    const schema = {
+      ...WIDGET_SCHEMA,
+      properties: {
+        spec: {
+          type: 'object',
+          properties: { size: { type: 'integer' }, shape: { type: 'string', default: 'round' } },
+        },
+      },
+    };
+    const v2 = widgetVersion('v2', {
+      storage: false,
+      deprecated: true,
+      schema: { openAPIV3Schema: schema },
+      selectableFields: [],
+    });
+    await api.send('PATCH', `${DEFINITIONS}/widgets.example.com`, {
+      contentType: MERGE,
+      body: { spec: { versions: [widgetVersion('v1'), v2] } },
+    });
+    const read = await api.send('GET', `${widgetsIn('default', 'v2')}/a`);
+    expect(read.body).toMatchObject({ apiVersion: 'example.com/v2', spec: { size: 3, shape: 'round' } });
+    expect(read.body.spec.code).toBeUndefined();
+    expect(read.headers['warning']).toBe('299 - "example.com/v2 Widget is deprecated"');
+    expect((await api.send('GET', `${WIDGETS}/a`)).body).toMatchObject({
+      apiVersion: 'example.com/v1',
+      spec: { code: 'abc' },
+    });
+    const group = (await api.send('GET', '/apis/example.com')).body;
+    expect(group.versions.map(({ version }: { version: string }) => version)).toEqual(['v2', 'v1']);
+  });
+
+  it('needs its resourceVersion in a PUT', async () => {
+    const { body } = await make('a');
+    expect(causesOf(await api.send('PUT', `${WIDGETS}/a`, { body: widget('a', { size: 5 }) }))).toEqual([
+      'metadata.resourceVersion: Invalid value: 0x0: must be specified for an update',
+    ]);
+    expect((await api.send('PUT', `${WIDGETS}/a`, { body: { ...body, spec: { size: 5 } } })).body.spec).toEqual({
+      size: 5,
+      colour: 'red',
+    });
+    expect((await api.send('PUT', `${WIDGETS}/a`, { body: { ...body, spec: { size: 6 } } })).code).toBe(409);
+  });
+
+  it('is counted by quotas', async () => {
+    const quota = {
+      apiVersion: 'v1',
+      kind: 'ResourceQuota',
+      metadata: { name: 'q' },
+      spec: { hard: { 'count/widgets.example.com': '1' } },
+    };
+    await api.send('POST', '/api/v1/namespaces/default/resourcequotas', { body: quota });
+    await api.send('PATCH', '/api/v1/namespaces/default/resourcequotas/q/status', {
+      contentType: MERGE,
+      body: { status: { hard: { 'count/widgets.example.com': '1' }, used: { 'count/widgets.example.com': '0' } } },
+    });
+    expect((await make('a')).code).toBe(201);
+    const second = await make('b');
+    expect(second).toMatchObject({ code: 403 });
+    expect(second.body.message).toContain('exceeded quota: q, requested: count/widgets.example.com=1');
+  });
+
+  it('is in discovery, in both forms, and in OpenAPI', async () => {
+    const entry = {
+      name: 'widgets',
+      singularName: 'widget',
+      namespaced: true,
+      kind: 'Widget',
+      shortNames: ['wd'],
+      categories: ['all'],
+    };
+    expect((await api.send('GET', '/apis/example.com/v1')).body.resources).toMatchObject([
+      entry,
+      { name: 'widgets/status' },
+      { name: 'widgets/scale', group: 'autoscaling' },
+    ]);
+    const aggregated = await api.send('GET', '/apis', {
+      accept: 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList',
+    });
+    const group = aggregated.body.items.find(
+      ({ metadata }: { metadata: { name: string } }) => metadata.name === 'example.com',
+    );
+    expect(group).toMatchObject({
+      metadata: { name: 'example.com' },
+      versions: [{ version: 'v1', resources: [{ resource: 'widgets' }] }],
+    });
+    const { body } = await api.send('GET', '/openapi/v3/apis/example.com/v1');
+    expect(body.components.schemas['com.example.v1.Widget']).toMatchObject({
+      'x-kubernetes-group-version-kind': [{ group: 'example.com', version: 'v1', kind: 'Widget' }],
+      properties: {
+        spec: { properties: { size: { description: 'How large it is.', minimum: 1 } } },
+        metadata: { allOf: [{}] },
+      },
+    });
+    expect((await api.send('GET', '/openapi/v3')).body.paths['apis/example.com/v1']).toBeDefined();
+    expect(
+      (await api.send('GET', '/openapi/v2', { accept: 'application/json' })).body.definitions['com.example.v1.Widget'],
+    ).toBeDefined();
+    const patch = body.paths['/apis/example.com/v1/namespaces/{namespace}/widgets/{name}'].patch;
+    expect(Object.keys(patch.requestBody.content)).not.toContain('application/strategic-merge-patch+json');
+  });
+
+  it('is read and written by users with a role that names its group', async () => {
+    const allowed = apiInMemory({ items: api.items, users: { reader: { name: 'ann', groups: [] } } });
+    const as = { headers: { authorization: 'Bearer reader' } };
+    expect((await allowed.send('GET', WIDGETS, as)).code).toBe(403);
+    const role = {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRole',
+      metadata: { name: 'widgets', labels: { 'rbac.authorization.k8s.io/aggregate-to-view': 'true' } },
+      rules: [{ apiGroups: ['example.com'], resources: ['widgets'], verbs: ['get', 'list'] }],
+    };
+    const binding = {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRoleBinding',
+      metadata: { name: 'ann' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'view' },
+      subjects: [{ kind: 'User', name: 'ann', apiGroup: 'rbac.authorization.k8s.io' }],
+    };
+    await api.send('POST', '/apis/rbac.authorization.k8s.io/v1/clusterroles', { body: role });
+    await api.send('POST', '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings', { body: binding });
+    allowed.advance(10_000);
+    expect((await allowed.send('GET', WIDGETS, as)).code).toBe(200);
+    expect((await allowed.send('POST', WIDGETS, { ...as, body: widget('a') })).code).toBe(403);
+  });
+
+  it('is deleted with the others of a collection', async () => {
+    await make('a');
+    await make('b');
+    expect((await api.send('DELETE', WIDGETS)).code).toBe(200);
+    expect((await api.send('GET', WIDGETS)).body.items).toEqual([]);
+  });
+});
+
+describe('two processes', () => {
+  it('the second knows at once what the first has defined, changed and deleted', async () => {
+    const other = apiInMemory({ items: api.items });
+    const inOther = () => other.send('POST', WIDGETS, { body: { ...widget('x'), metadata: { generateName: 'x-' } } });
+    expect((await inOther()).code).toBe(404);
+    await define();
+    expect((await inOther()).code).toBe(201);
+    await api.send('PATCH', `${DEFINITIONS}/widgets.example.com`, {
+      contentType: JSON_PATCH,
+      body: [{ op: 'replace', path: '/spec/versions/0/served', value: false }],
+    });
+    expect((await inOther()).code).toBe(404);
+    await api.send('PATCH', `${DEFINITIONS}/widgets.example.com`, {
+      contentType: JSON_PATCH,
+      body: [{ op: 'replace', path: '/spec/versions/0/served', value: true }],
+    });
+    expect((await inOther()).code).toBe(201);
+    await api.send('DELETE', `${DEFINITIONS}/widgets.example.com`);
+    expect((await inOther()).code).toBe(405);
+  });
+});

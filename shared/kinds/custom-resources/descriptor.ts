@@ -1,0 +1,171 @@
+/**
+ * How a custom resource is served: what its definition says, in one version. Pure.
+ * Source: k8s.io/apiextensions-apiserver pkg/registry/customresource.
+ */
+
+import { apiVersionOf } from '../../kubernetes/api-version.ts';
+import { invalidValue } from '../../kubernetes/causes.ts';
+import { jsonEqual } from '../../kubernetes/json.ts';
+import { freshMetadata, inheritMetadata, typed } from '../../kubernetes/normal-form.ts';
+import type { StructSchema } from '../../kubernetes/schema.ts';
+import type { Cause } from '../../kubernetes/status.ts';
+import { validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
+import { subdomainName } from '../../kubernetes/validate-names.ts';
+import type { DefinitionVersion, KubeCustomResourceDefinition } from '../customresourcedefinitions/definition.ts';
+import type { CustomKind, ResourceDescriptor, Subresource } from '../descriptor.ts';
+import { SCALE_PART, STATUS_PART, servedKind } from '../served-kind.ts';
+import { storedResource } from '../stored-resource.ts';
+import type { KubeObject } from '../types.ts';
+import { tableOf } from './columns.ts';
+import { parseJsonPath, valuesAt } from './json-path.ts';
+import { defaulted, pruned } from './prune.ts';
+import type { SchemaNode } from './schema-node.ts';
+import { type EvaluateRules, evaluateAllRules, validateValue } from './validate-value.ts';
+
+/** A schema, ready for values. */
+export interface CompiledSchema {
+  readonly node: SchemaNode;
+  readonly struct: StructSchema;
+}
+
+/** What discovery lists of a version. It needs no schema. */
+export function customResourceNames(
+  definition: KubeCustomResourceDefinition,
+  { name, subresources: parts = {}, selectableFields = [] }: DefinitionVersion,
+) {
+  const { spec, status } = definition;
+  const {
+    plural = '',
+    singular = '',
+    kind = '',
+    listKind = '',
+    shortNames = [],
+    categories = [],
+  } = {
+    ...spec?.names,
+    ...status?.acceptedNames,
+  };
+  const subresources: readonly Subresource[] = [
+    ...(parts.status === undefined ? [] : [STATUS_PART]),
+    ...(parts.scale === undefined ? [] : [SCALE_PART]),
+  ];
+  const stored = storedResource({
+    group: spec?.group ?? '',
+    version: name,
+    resource: plural,
+    kind,
+    scope: spec?.scope === 'Namespaced' ? 'namespaced' : 'cluster',
+    selectableFields: Object.fromEntries(
+      selectableFields.map(({ jsonPath = '' }) => [jsonPath.slice(1), readingText(jsonPath)]),
+    ),
+  });
+  return { ...stored, singular, listKind, shortNames, categories, subresources };
+}
+
+/** A field that a selector names: '' for one that is absent. */
+function readingText(jsonPath: string): (object: KubeObject) => string {
+  const path = parseJsonPath(jsonPath) ?? [];
+  return (object) => {
+    const [value] = valuesAt(path, object);
+    return value === undefined || value === null ? '' : String(value);
+  };
+}
+
+/** @param evaluateRules Absent: `x-kubernetes-validations` are not evaluated */
+export function customResourceDescriptor(
+  definition: KubeCustomResourceDefinition,
+  version: DefinitionVersion,
+  { node, struct }: CompiledSchema,
+  evaluateRules?: EvaluateRules,
+): ResourceDescriptor {
+  const names = customResourceNames(definition, version);
+  const { group, kind } = names;
+  const hasStatus = version.subresources?.status !== undefined;
+  const { scale } = version.subresources ?? {};
+  const apiVersion = apiVersionOf({ group, version: version.name });
+  const toServed = (stored: KubeObject): KubeObject => {
+    const { apiVersion: _apiVersion, metadata, ...content } = stored;
+    const kept = defaulted(node, pruned(node, content, '', [])) as Omit<KubeObject, 'metadata'>;
+    return { apiVersion, kind, metadata, ...kept } as KubeObject;
+  };
+  const filled = (object: KubeObject): KubeObject => defaulted(node, object) as KubeObject;
+  const custom: CustomKind = {
+    definition: definition.metadata.name ?? '',
+    definitionUid: definition.metadata.uid ?? '',
+    definitionVersion: Number(definition.metadata.resourceVersion ?? 0),
+    isTerminating: definition.metadata.deletionTimestamp !== undefined,
+    storageVersion: definition.spec?.versions.find((each) => each.storage)?.name ?? version.name,
+    schema: struct,
+    toServed,
+    ...(scale === undefined ? {} : { scale }),
+    ...(version.deprecated === true
+      ? { deprecation: version.deprecationWarning ?? `${apiVersion} ${kind} is deprecated` }
+      : {}),
+  };
+  const served = servedKind(names, {
+    ...names,
+    ...tableOf(version.additionalPrinterColumns),
+    unconditionalUpdate: false,
+    prepare: {
+      hasGeneration: true,
+      prepareForCreate(object) {
+        const { status, ...content } = filled(object);
+        const metadata = { ...freshMetadata(object.metadata), generation: 1 };
+        return typed(group, version.name, kind, {
+          ...content,
+          ...(hasStatus || status === undefined ? {} : { status }),
+          metadata,
+        });
+      },
+      prepareForUpdate(next, old, { subresource }) {
+        if (subresource === 'status') return withStatusOf(filled(next), old);
+        const { status: _status, ...content } = filled(next);
+        const status = hasStatus ? old['status'] : next['status'];
+        const metadata = inheritMetadata(next.metadata, old.metadata);
+        const prepared = typed(group, version.name, kind, {
+          ...content,
+          ...(status === undefined ? {} : { status }),
+          metadata,
+        } as KubeObject);
+        const { metadata: _before, ...contentBefore } = old;
+        const { metadata: _after, ...contentAfter } = prepared;
+        const generation = (old.metadata.generation ?? 0) + (jsonEqual(contentBefore, contentAfter) ? 0 : 1);
+        return { ...prepared, metadata: { ...metadata, generation } };
+      },
+    },
+    validate(object, old, subresource) {
+      const isStatus = subresource === 'status';
+      const part = isStatus ? node.properties.get('status') : node;
+      const value = isStatus ? object['status'] : object;
+      const path = isStatus ? 'status' : '';
+      const before = isStatus ? old?.['status'] : old;
+      const causes = [
+        ...validateObjectMetadata(object, old, { namespaced: names.namespaced, name: subdomainName }),
+        ...(part === undefined || value === undefined ? [] : validateValue(part, value, before, path)),
+        ...(scale === undefined || isStatus ? [] : validateReplicas(object, scale.specReplicasPath)),
+      ];
+      if (causes.length > 0 || evaluateRules === undefined || part === undefined) return causes;
+      return evaluateAllRules(part, { value, old: before, path }, evaluateRules);
+    },
+  });
+  return { ...served, singular: names.singular, listKind: names.listKind, custom };
+}
+
+/** A write of the status changes nothing else, the labels included. */
+function withStatusOf(next: KubeObject, old: KubeObject): KubeObject {
+  const { status: _status, ...kept } = old;
+  const { status } = next;
+  const { managedFields } = next.metadata;
+  const { managedFields: _managedFields, ...metadata } = old.metadata;
+  return {
+    ...kept,
+    metadata: { ...metadata, ...(managedFields === undefined ? {} : { managedFields }) },
+    ...(status === undefined ? {} : { status }),
+  } as KubeObject;
+}
+
+function validateReplicas(object: KubeObject, jsonPath: string): readonly Cause[] {
+  const [value] = valuesAt(parseJsonPath(jsonPath) ?? [], object);
+  if (typeof value !== 'number' || value >= 0) return [];
+  return [invalidValue(jsonPath, value, 'should be a non-negative integer')];
+}

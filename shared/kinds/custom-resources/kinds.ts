@@ -1,0 +1,138 @@
+/**
+ * The kinds that definitions add, found by their paths.
+ *
+ * A schema is compiled once per process and content. The descriptor of a version is made again when its definition was
+ * written. A path of a built-in kind never gets here, so requests for those cost nothing more.
+ */
+
+import { apiVersionOf } from '../../kubernetes/api-version.ts';
+import type { DefinitionCatalog } from '../customresourcedefinitions/catalog.ts';
+import {
+  type DefinitionVersion,
+  isEstablished,
+  type StoredDefinition,
+  schemaSection,
+} from '../customresourcedefinitions/definition.ts';
+import type { DefinitionSections } from '../customresourcedefinitions/sections.ts';
+import type { ResourceDescriptor } from '../descriptor.ts';
+import { type CompiledSchema, customResourceDescriptor, customResourceNames } from './descriptor.ts';
+import { type CompilePattern, compileSchema, hasPatterns, type JsonSchema } from './schema-node.ts';
+import { structSchemaOf } from './struct-schema.ts';
+import type { EvaluateRules } from './validate-value.ts';
+
+/** JSON of the compiled schemas in memory, UTF-16 units. A compiled schema has several times as much. */
+const COMPILED_CHARACTERS_MAX = 16_000_000;
+
+/** What discovery lists of a kind. */
+export type DiscoveredKind = ReturnType<typeof customResourceNames>;
+
+export interface CustomKinds {
+  /** The kind of this path, as of now. Undefined: no definition serves it. */
+  find(group: string, version: string, resource: string): Promise<ResourceDescriptor | undefined>;
+  /** Every version that is served, as of now. A group has its versions in order of preference. */
+  discovered(): Promise<readonly DiscoveredKind[]>;
+  /** The same with schemas, for OpenAPI. */
+  described(): Promise<readonly ResourceDescriptor[]>;
+}
+
+export interface CustomKindsOptions {
+  readonly definitions: DefinitionCatalog;
+  readonly sections: DefinitionSections;
+  /** Loads the engine of patterns. */
+  readonly loadPatterns: () => Promise<{ readonly compilePattern: CompilePattern }>;
+  /** Absent: `x-kubernetes-validations` are not evaluated. */
+  readonly evaluateRules?: EvaluateRules;
+}
+
+/** For a version without a schema in the store: nothing is known of its objects. */
+const NOTHING_KNOWN: JsonSchema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+const MATCHES_ALL: CompilePattern = () => ({ kind: 'compiled', matches: () => true });
+
+export function customKinds({ definitions, sections, loadPatterns, evaluateRules }: CustomKindsOptions): CustomKinds {
+  const compiled = new Map<string, CompiledSchema>();
+  let characters = 0;
+  /** By definition and version; with the resourceVersion of the definition that it was made from. */
+  const descriptors = new Map<string, { readonly resourceVersion: string; readonly descriptor: ResourceDescriptor }>();
+
+  async function compiledSchema(definition: StoredDefinition, version: DefinitionVersion): Promise<CompiledSchema> {
+    const key = schemaSection(version.name);
+    const { kind = '' } = { ...definition.spec?.names };
+    const gvk = { group: definition.spec?.group ?? '', version: version.name, kind };
+    const hash = definition.sections?.find((section) => section.key === key)?.hash ?? '';
+    const name = `${apiVersionOf(gvk)} ${kind} ${hash}`;
+    const known = compiled.get(name);
+    if (known !== undefined) return known;
+    const text = (await sections.read(definition, [key])).get(key) ?? '{}';
+    const { openAPIV3Schema = NOTHING_KNOWN } = JSON.parse(text) as { openAPIV3Schema?: JsonSchema };
+    const { compilePattern } = hasPatterns(openAPIV3Schema) ? await loadPatterns() : { compilePattern: MATCHES_ALL };
+    const node = compileSchema(openAPIV3Schema, compilePattern);
+    const schema = { node, struct: structSchemaOf(gvk, node) };
+    if (characters + text.length > COMPILED_CHARACTERS_MAX) {
+      compiled.clear();
+      characters = 0;
+    }
+    compiled.set(name, schema);
+    characters += text.length;
+    return schema;
+  }
+
+  async function descriptorOf(definition: StoredDefinition, version: DefinitionVersion): Promise<ResourceDescriptor> {
+    const key = `${definition.metadata.name}/${version.name}`;
+    const { resourceVersion = '' } = definition.metadata;
+    const known = descriptors.get(key);
+    if (known?.resourceVersion === resourceVersion) return known.descriptor;
+    const schema = await compiledSchema(definition, version);
+    const descriptor = customResourceDescriptor(definition, version, schema, evaluateRules);
+    descriptors.set(key, { resourceVersion, descriptor });
+    return descriptor;
+  }
+
+  /** Those of deleted definitions are forgotten. */
+  function forget(all: readonly StoredDefinition[]): void {
+    if (descriptors.size <= all.length * 2) return;
+    const names = new Set(all.map(({ metadata }) => metadata.name));
+    for (const key of descriptors.keys()) if (!names.has(key.slice(0, key.lastIndexOf('/')))) descriptors.delete(key);
+  }
+
+  const served = async () =>
+    (await definitions.all()).filter(isEstablished).flatMap((definition) =>
+      (definition.spec?.versions ?? [])
+        .filter((version) => version.served)
+        .toSorted((one, other) => compareVersions(one.name, other.name))
+        .map((version) => ({ definition, version })),
+    );
+
+  return {
+    async find(group, version, resource) {
+      const all = await definitions.all();
+      forget(all);
+      const definition = all.find(({ metadata }) => metadata.name === `${resource}.${group}`);
+      if (definition === undefined || !isEstablished(definition)) return undefined;
+      const wanted = definition.spec?.versions.find((each) => each.name === version && each.served);
+      return wanted === undefined ? undefined : descriptorOf(definition, wanted);
+    },
+    discovered: async () => (await served()).map(({ definition, version }) => customResourceNames(definition, version)),
+    async described() {
+      const all: ResourceDescriptor[] = [];
+      for (const { definition, version } of await served()) all.push(await descriptorOf(definition, version));
+      return all;
+    },
+  };
+}
+
+const VERSION = /^v(\d+)(?:(alpha|beta)(\d+))?$/;
+const STAGES = [undefined, 'beta', 'alpha'];
+
+/** Order of preference: v2, v1, v1beta1, v1alpha1, others by name. Source: apimachinery pkg/version/helpers.go. */
+export function compareVersions(one: string, other: string): number {
+  const [left, right] = [VERSION.exec(one), VERSION.exec(other)];
+  if (left === null || right === null) {
+    if (left !== null || right !== null) return left === null ? 1 : -1;
+    return one < other ? -1 : Number(one > other);
+  }
+  return (
+    STAGES.indexOf(left[2]) - STAGES.indexOf(right[2]) ||
+    Number(right[1]) - Number(left[1]) ||
+    Number(right[3] ?? 0) - Number(left[3] ?? 0)
+  );
+}

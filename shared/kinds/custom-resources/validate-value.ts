@@ -1,0 +1,241 @@
+/**
+ * Validates a custom resource by the schema of its definition, with the messages of upstream. Pure.
+ *
+ * Source: k8s.io/kube-openapi pkg/validation/validate, k8s.io/apiextensions-apiserver pkg/apiserver/validation,
+ * pkg/apiserver/schema/{listtype,objectmeta}.
+ */
+
+import * as causes from '../../kubernetes/causes.ts';
+import { isJsonObject, type JsonObject, jsonEqual } from '../../kubernetes/json.ts';
+import type { Cause } from '../../kubernetes/status.ts';
+import { FORMATS } from './formats.ts';
+import { canonicalJson, type SchemaNode } from './schema-node.ts';
+
+/**
+ * Values that one validation may visit, a repeated visit counted again. An object that can be stored has up to about
+ * 40,000 values; schemas within anyOf visit them again.
+ */
+const VISITS_MAX = 2_000_000;
+/** Faults after which a validation ends. */
+const FAULTS_MAX = 100;
+/** Upstream prints the path of such a fault as a Go nil. */
+const WITHOUT_PATH = '<nil>';
+
+/** Evaluates the `x-kubernetes-validations` of a node. `old`: the value before an update; undefined: there is none. */
+export type EvaluateRules = (node: SchemaNode, value: unknown, old: unknown, path: string) => readonly Cause[];
+
+interface Walk {
+  visitsLeft: number;
+}
+
+/**
+ * @param old the value before an update. What did not change is not refused. Absent: a creation
+ * @param path of the value; '' for a whole object
+ */
+export function validateValue(node: SchemaNode, value: unknown, old?: unknown, path = ''): Cause[] {
+  const walk: Walk = { visitsLeft: VISITS_MAX };
+  const found: Cause[] = [];
+  visit(walk, found, { node, value, old, path });
+  if (walk.visitsLeft < 0) return [causes.forbiddenField(WITHOUT_PATH, 'the schema takes too long to evaluate')];
+  return found.slice(0, FAULTS_MAX);
+}
+
+/** The rules of every node, in an object that is valid otherwise. */
+export function evaluateAllRules(
+  node: SchemaNode,
+  { value, old, path }: { readonly value: unknown; readonly old: unknown; readonly path: string },
+  evaluate: EvaluateRules,
+): Cause[] {
+  if (!node.hasRules || value === undefined || value === null) return [];
+  const own = node.schema['x-kubernetes-validations'] ?? [];
+  const found = own.length === 0 ? [] : [...evaluate(node, value, old, path)];
+  for (const member of membersOf({ node, value, old, path }))
+    found.push(...evaluateAllRules(member.node, member, evaluate));
+  return found.slice(0, FAULTS_MAX);
+}
+
+interface Place {
+  readonly node: SchemaNode;
+  readonly value: unknown;
+  readonly old: unknown;
+  readonly path: string;
+}
+
+/** The members and items of a value that have a schema, each with its former value where the two can be correlated. */
+function membersOf({ node, value, old, path }: Place): Place[] {
+  if (Array.isArray(value)) {
+    const { items } = node;
+    if (items === undefined) return [];
+    const before = itemsByKey(node, old);
+    return value.map((item, index) => ({
+      node: items,
+      value: item,
+      old: before?.get(keyOf(node, item)),
+      path: `${path}[${index}]`,
+    }));
+  }
+  if (!isJsonObject(value)) return [];
+  return Object.keys(value).flatMap((key): Place[] => {
+    const property = node.properties.get(key);
+    const inner = property ?? node.additional;
+    if (typeof inner !== 'object') return [];
+    const before = isJsonObject(old) && Object.hasOwn(old, key) ? old[key] : undefined;
+    return [{ node: inner, value: value[key], old: before, path: path === '' ? key : `${path}.${key}` }];
+  });
+}
+
+const mapKeysOf = ({ schema }: SchemaNode): readonly string[] => schema['x-kubernetes-list-map-keys'] ?? [];
+
+const keyOf = (node: SchemaNode, item: unknown): string =>
+  canonicalJson(mapKeysOf(node).map((key) => (isJsonObject(item) ? (item[key] ?? null) : null)));
+
+function itemsByKey(node: SchemaNode, items: unknown): ReadonlyMap<string, unknown> | undefined {
+  if (node.schema['x-kubernetes-list-type'] !== 'map' || !Array.isArray(items)) return undefined;
+  return new Map(items.map((item) => [keyOf(node, item), item]));
+}
+
+function visit(walk: Walk, found: Cause[], place: Place): void {
+  walk.visitsLeft -= 1;
+  if (walk.visitsLeft < 0 || found.length >= FAULTS_MAX) return;
+  const { node, value, old, path } = place;
+  if (value === null && node.schema.nullable === true) return;
+  const own: Cause[] = [];
+  addTypeFault(own, node, value, path);
+  if (value !== null) {
+    addJunctorFaults(walk, own, place);
+    if (typeof value === 'string') addTextFaults(own, node, value, path);
+    else if (typeof value === 'number') addNumberFaults(own, node, value, path);
+  }
+  addEnumFault(own, node, value, path);
+  if (Array.isArray(value)) addListFaults(own, place, value);
+  else if (isJsonObject(value)) addObjectFaults(own, node, value, path);
+  // What an update leaves as it was stays valid, also under a schema that refuses it now.
+  if (own.length > 0 && (old === undefined || !jsonEqual(value, old))) found.push(...own);
+  for (const member of membersOf(place)) visit(walk, found, member);
+}
+
+function typeOf(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'array';
+  if (typeof value === 'number') return Number.isInteger(value) ? 'integer' : 'number';
+  return typeof value;
+}
+
+function addTypeFault(found: Cause[], { types }: SchemaNode, value: unknown, path: string): void {
+  const type = typeOf(value);
+  if (types.length === 0 || types.includes(type) || (type === 'integer' && types.includes('number'))) return;
+  const detail = `${path} in body must be of type ${types.join(',')}: ${JSON.stringify(type)}`;
+  found.push({ ...causes.invalidValue(path, type, detail), reason: 'FieldValueTypeInvalid' });
+}
+
+const composed = (path: string, what: string): Cause =>
+  causes.invalidValue(WITHOUT_PATH, '', `${JSON.stringify(path)} must ${what}`);
+
+function addJunctorFaults(walk: Walk, found: Cause[], { node, value, path }: Place): void {
+  const faultsOf = (inner: SchemaNode): Cause[] => {
+    const faults: Cause[] = [];
+    visit(walk, faults, { node: inner, value, old: undefined, path });
+    return faults;
+  };
+  if (node.anyOf.length > 0) {
+    let fewest: Cause[] | undefined;
+    const isMatched = node.anyOf.some((inner) => {
+      const faults = faultsOf(inner);
+      if (fewest === undefined || faults.length < fewest.length) fewest = faults;
+      return faults.length === 0;
+    });
+    if (!isMatched) found.push(composed(path, 'validate at least one schema (anyOf)'), ...(fewest ?? []));
+  }
+  if (node.oneOf.length > 0) {
+    const outcomes = node.oneOf.map(faultsOf);
+    const valid = outcomes.filter((faults) => faults.length === 0).length;
+    const rule = 'validate one and only one schema (oneOf)';
+    if (valid === 0) {
+      const fewest = outcomes.reduce((one, other) => (other.length < one.length ? other : one));
+      found.push(composed(path, `${rule}. Found none valid`), ...fewest);
+    } else if (valid > 1) found.push(composed(path, `${rule}. Found ${valid} valid alternatives`));
+  }
+  if (node.allOf.length > 0) {
+    const outcomes = node.allOf.map(faultsOf).filter((faults) => faults.length > 0);
+    const none = outcomes.length === node.allOf.length ? '. None validated' : '';
+    if (outcomes.length > 0) found.push(...outcomes.flat(), composed(path, `validate all the schemas (allOf)${none}`));
+  }
+  if (node.not !== undefined && faultsOf(node.not).length === 0)
+    found.push(composed(path, 'not validate the schema (not)'));
+}
+
+function addTextFaults(found: Cause[], { schema, matches }: SchemaNode, value: string, path: string): void {
+  const { maxLength, minLength, pattern, format = '' } = schema;
+  // Go counts code points. A text of fewer units has fewer of them.
+  const length = maxLength !== undefined || minLength !== undefined ? [...value].length : 0;
+  if (maxLength !== undefined && length > maxLength) found.push(causes.tooLong(path, maxLength));
+  if (minLength !== undefined && length < minLength) {
+    found.push(causes.invalidValue(path, value, `${path} in body should be at least ${minLength} chars long`));
+  }
+  if (matches !== undefined && !matches(value)) {
+    found.push(causes.invalidValue(path, value, `${path} in body should match '${pattern}'`));
+  }
+  if (FORMATS.get(format)?.(value) === false) {
+    found.push(causes.invalidValue(path, value, `${path} in body must be of type ${format}: ${JSON.stringify(value)}`));
+  }
+}
+
+function addNumberFaults(found: Cause[], { schema }: SchemaNode, value: number, path: string): void {
+  const { maximum, minimum, multipleOf, exclusiveMaximum = false, exclusiveMinimum = false } = schema;
+  const refuse = (rule: string) => found.push(causes.invalidValue(path, value, `${path} in body should be ${rule}`));
+  if (multipleOf !== undefined && multipleOf > 0 && !Number.isInteger(value / multipleOf)) {
+    refuse(`a multiple of ${multipleOf}`);
+  }
+  if (maximum !== undefined && (exclusiveMaximum ? value >= maximum : value > maximum)) {
+    refuse(`less than ${exclusiveMaximum ? '' : 'or equal to '}${maximum}`);
+  }
+  if (minimum !== undefined && (exclusiveMinimum ? value <= minimum : value < minimum)) {
+    refuse(`greater than ${exclusiveMinimum ? '' : 'or equal to '}${minimum}`);
+  }
+}
+
+function addEnumFault(found: Cause[], { enumTexts, schema }: SchemaNode, value: unknown, path: string): void {
+  if (enumTexts === undefined || enumTexts.has(canonicalJson(value))) return;
+  const values = (schema.enum ?? []).map((each) => (typeof each === 'string' ? each : JSON.stringify(each)));
+  found.push(causes.notSupported(path, value, values));
+}
+
+function addListFaults(found: Cause[], { node, old, path }: Place, value: readonly unknown[]): void {
+  const { minItems, maxItems, 'x-kubernetes-list-type': listType } = node.schema;
+  if (minItems !== undefined && value.length < minItems) {
+    found.push(causes.invalidValue(path, value.length, `${path} in body should have at least ${minItems} items`));
+  }
+  if (maxItems !== undefined && value.length > maxItems) found.push(causes.tooMany(path, value.length, maxItems));
+  if (listType !== 'set' && listType !== 'map') return;
+  const isSet = listType === 'set';
+  const keys = (items: readonly unknown[]) => items.map((item) => (isSet ? canonicalJson(item) : keyOf(node, item)));
+  // A list that had duplicates before may keep them.
+  if (Array.isArray(old) && new Set(keys(old)).size < old.length) return;
+  const seen = new Set<string>();
+  for (const [index, key] of keys(value).entries()) {
+    if (seen.has(key))
+      found.push(causes.duplicate(`${path}[${index}]`, isSet ? value[index] : keyFields(node, value[index])));
+    seen.add(key);
+  }
+}
+
+const keyFields = (node: SchemaNode, item: unknown): JsonObject =>
+  Object.fromEntries(mapKeysOf(node).map((key) => [key, isJsonObject(item) ? item[key] : undefined]));
+
+function addObjectFaults(found: Cause[], node: SchemaNode, value: JsonObject, path: string): void {
+  const { required = [], minProperties, maxProperties } = node.schema;
+  const at = (name: string): string => (path === '' ? name : `${path}.${name}`);
+  for (const name of required) if (!Object.hasOwn(value, name)) found.push(causes.required(at(name)));
+  const count = minProperties !== undefined || maxProperties !== undefined ? Object.keys(value).length : 0;
+  if (minProperties !== undefined && count < minProperties) {
+    found.push(causes.invalidValue(path, count, `${path} in body should have at least ${minProperties} properties`));
+  }
+  if (maxProperties !== undefined && count > maxProperties) found.push(causes.tooMany(path, count, maxProperties));
+  if (!node.isEmbedded) return;
+  for (const name of ['apiVersion', 'kind'] as const) {
+    const text = value[name];
+    if (text === undefined) found.push(causes.required(at(name)));
+    else if (typeof text !== 'string') found.push(causes.invalidValue(at(name), text, 'must be a string'));
+    else if (text === '') found.push(causes.invalidValue(at(name), text, 'must not be empty'));
+  }
+}

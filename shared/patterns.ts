@@ -1,0 +1,26 @@
+/** Regular expressions of clients, in RE2's syntax as upstream. The time of a match is linear in the text. */
+import { RE2JS } from 're2js';
+
+/** A longer one could take seconds to compile. Characters. */
+export const PATTERN_LENGTH_MAX = 10_000;
+
+export type CompiledPattern =
+  | { readonly kind: 'compiled'; readonly matches: (text: string) => boolean }
+  | { readonly kind: 'malformed'; readonly message: string };
+
+/** `matches` is true if any part of the text matches. */
+export function compilePattern(pattern: string): CompiledPattern {
+  if (pattern.length > PATTERN_LENGTH_MAX) {
+    return {
+      kind: 'malformed',
+      message: `has ${pattern.length} characters, at most ${PATTERN_LENGTH_MAX} are allowed`,
+    };
+  }
+  try {
+    const compiled = RE2JS.compile(pattern);
+    return { kind: 'compiled', matches: (text) => compiled.matcher(text).find() };
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
+    return { kind: 'malformed', message: error.message };
+  }
+}
