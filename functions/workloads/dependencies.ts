@@ -1,8 +1,6 @@
 import { type DefinitionCatalog, definitionCatalog } from '../../shared/kinds/customresourcedefinitions/catalog.ts';
 import { type NamespacePolicies, namespacePolicies } from '../../shared/kinds/quotas/namespace-policies.ts';
-import { shardsOf } from '../../shared/kinds/resources.ts';
 import type { KubeObject, KubePersistentVolume, KubeStorageClass } from '../../shared/kinds/types.ts';
-import { changeLog } from '../../shared/store/change-log.ts';
 import { type ObjectCopy, objectCopy } from '../../shared/store/object-copy.ts';
 import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';
 import { type NodeCopy, nodeCopy } from './daemonsets/node-copy.ts';
@@ -41,10 +39,7 @@ export const workloadDependencies = (common: WorkDependencies, ports: WorkloadPo
   ...common,
   ...ports,
   namespacePolicies: namespacePolicies(common.objects, common.clock),
-  definitions: definitionCatalog({
-    changes: changeLog({ items: common.items, clock: common.clock, shardsOf }),
-    objects: common.objects,
-  }),
+  definitions: definitionCatalog(common),
   budgets: knownSelectors(common.objects, common.clock, 'poddisruptionbudgets'),
   services: knownSelectors(common.objects, common.clock, 'services'),
   counts: spacedCounts(common.clock),

@@ -71,7 +71,7 @@ export function composeStorages(options: StorageOptions): Storages {
   const budgets = budgetsOver(plain(poddisruptionbudgets), plain(pods), objects.get);
   const policies = policiesOf(plain, options);
   const ofNamespaces = namespacePolicies(objects, clock);
-  const definitions = definitionCatalog({ changes, objects });
+  const definitions = definitionCatalog({ items: options.items, clock, objects });
   const sections = definitionSections(options.items);
   // Descriptors of custom resources come and go.
   const storages = new WeakMap<ResourceDescriptor, ResourceStorage>();

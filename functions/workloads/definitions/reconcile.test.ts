@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { clusterObjects } from '../../../shared/kinds/cluster-objects.ts';
 import { definitionCatalog } from '../../../shared/kinds/customresourcedefinitions/catalog.ts';
-import { shardsOf } from '../../../shared/kinds/resources.ts';
-import { changeLog } from '../../../shared/store/change-log.ts';
 import { DEFINITIONS, widget, widgetDefinition, widgetsIn } from '../../../test/support/custom-definition.ts';
 import { servedWorkloads } from '../../../test/support/served-workloads.ts';
 import { syncDefinition } from './reconcile.ts';
@@ -18,7 +16,7 @@ async function withDefinition() {
   const { items, api } = cluster;
   const clock = { nowMs: api.nowMs };
   const objects = clusterObjects({ items, clock, random: { uuid: () => 'u', fraction: () => 0.5 } });
-  const definitions = definitionCatalog({ changes: changeLog({ items, clock, shardsOf }), objects });
+  const definitions = definitionCatalog({ items, clock, objects });
   const code = async (path: string) => (await cluster.api.send('GET', path)).code;
   const ownerOf = (object: { apiVersion: string; kind: string; metadata: { name: string; uid: string } }) => ({
     ...{ apiVersion: object.apiVersion, kind: object.kind, name: object.metadata.name, uid: object.metadata.uid },

@@ -48,6 +48,9 @@ export interface CustomKindsOptions {
 const NOTHING_KNOWN: JsonSchema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
 const MATCHES_ALL: CompilePattern = () => ({ kind: 'compiled', matches: () => true });
 
+const byName = (one: StoredDefinition, other: StoredDefinition): number =>
+  (one.metadata.name ?? '') < (other.metadata.name ?? '') ? -1 : 1;
+
 export function customKinds({ definitions, sections, loadPatterns, evaluateRules }: CustomKindsOptions): CustomKinds {
   const compiled = new Map<string, CompiledSchema>();
   let characters = 0;
@@ -95,12 +98,15 @@ export function customKinds({ definitions, sections, loadPatterns, evaluateRules
   }
 
   const served = async () =>
-    (await definitions.all()).filter(isEstablished).flatMap((definition) =>
-      (definition.spec?.versions ?? [])
-        .filter((version) => version.served)
-        .toSorted((one, other) => compareVersions(one.name, other.name))
-        .map((version) => ({ definition, version })),
-    );
+    (await definitions.all())
+      .filter(isEstablished)
+      .toSorted(byName)
+      .flatMap((definition) =>
+        (definition.spec?.versions ?? [])
+          .filter((version) => version.served)
+          .toSorted((one, other) => compareVersions(one.name, other.name))
+          .map((version) => ({ definition, version })),
+      );
 
   return {
     async find(group, version, resource) {

@@ -1,17 +1,18 @@
 /**
  * The definitions of the cluster in memory, each without its schemas.
  *
- * Freshness: `all` reads the head of the definitions' change log, strongly consistent. Every commit of a definition
- * writes this head. Nothing was committed since if it has the version that was read before the list. So the result is
- * not older than the call. An object is created under the condition that its definition still has the version that the
- * catalog knows (custom-resources/storage.ts).
+ * A result has every definition that was committed before the call (object-copy.ts). An object is created under the
+ * condition that its definition still has the version that the catalog knows (custom-resources/storage.ts).
  *
- * Cost: one read unit per call; after a change one query of the definitions, without their schemas.
+ * Cost: one read unit per call, and what changed.
  */
 
+import type { Clock } from '../../clock.ts';
 import { defined } from '../../defined.ts';
-import type { ChangeLog } from '../../store/change-log.ts';
+import type { ItemStore } from '../../store/item-store.ts';
+import { objectCopy } from '../../store/object-copy.ts';
 import type { ObjectStore } from '../../store/object-store.ts';
+import type { KubeObject } from '../types.ts';
 import { asDefinition, type StoredDefinition } from './definition.ts';
 import { CUSTOM_RESOURCE_DEFINITIONS } from './resource.ts';
 
@@ -21,46 +22,28 @@ const PAGE_ITEMS = 500;
 const PAGES_MAX = 20;
 
 export interface DefinitionCatalog {
-  /** In order of their names, as of this call. */
+  /** All definitions, as of this call. */
   all(): Promise<readonly StoredDefinition[]>;
 }
 
 export interface CatalogOptions {
-  readonly changes: Pick<ChangeLog, 'newestCommits'>;
+  readonly items: ItemStore;
+  readonly clock: Clock;
   readonly objects: Pick<ObjectStore, 'list'>;
 }
 
-interface Known {
-  readonly version: number;
-  readonly definitions: readonly StoredDefinition[];
-}
-
-export function definitionCatalog({ changes, objects }: CatalogOptions): DefinitionCatalog {
-  let known: Known = { version: 0, definitions: [] };
-  /** Reads of the list, by the version that they have at least. */
-  const reading = new Map<number, Promise<Known>>();
-
-  async function read(version: number): Promise<Known> {
-    const definitions: StoredDefinition[] = [];
+export function definitionCatalog({ items, clock, objects }: CatalogOptions): DefinitionCatalog {
+  async function listAll(): Promise<readonly KubeObject[]> {
+    const all: KubeObject[] = [];
     let continueAfter: string | undefined;
     for (let page = 1; page <= PAGES_MAX; page += 1) {
       const list = await objects.list({ resource, limit: PAGE_ITEMS, ...defined({ continueAfter }) });
-      definitions.push(...list.objects.map(asDefinition));
+      all.push(...list.objects);
       continueAfter = list.next;
       if (continueAfter === undefined) break;
     }
-    const next = { version, definitions };
-    if (version > known.version) known = next;
-    return next;
+    return all;
   }
-
-  return {
-    async all() {
-      const [version = 0] = await changes.newestCommits([resource], { consistent: true });
-      if (version === known.version) return known.definitions;
-      const current = reading.get(version) ?? read(version).finally(() => reading.delete(version));
-      reading.set(version, current);
-      return (await current).definitions;
-    },
-  };
+  const copy = objectCopy({ items, clock, resource, listAll, keep: asDefinition });
+  return { all: copy.read };
 }
