@@ -1,8 +1,10 @@
 /** What the agent keeps in files, on a disk whose calls fail: each scenario runs again for each call that it makes. */
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { KeyFileError, machineKey, presentMachineKey } from '../../agent/adapters/identity/key-file.ts';
+import { boundLog } from '../../agent/adapters/runtime-exec/log-file.ts';
 import { stateFile } from '../../agent/adapters/system/state-file.ts';
 import { stateGenerations } from '../../agent/adapters/system/state-generations.ts';
 import { updateFiles } from '../../agent/adapters/updates/update-files.ts';
@@ -10,7 +12,7 @@ import { PodMemory } from '../../agent/app/pods/pod-memory.ts';
 import { InstalledVersions } from '../../agent/app/updates/installed-versions.ts';
 import { trialOutcome } from '../../agent/app/updates/trial-watch.ts';
 import { silentLog } from '../support/agent-api.ts';
-import { DISK_FAULTS, type DiskFault, diskFaults, eachCall } from '../support/disk-faults.ts';
+import { DISK_FAULTS, type DiskFault, diskFaults, eachCall, LINK_FAULTS } from '../support/disk-faults.ts';
 
 vi.mock('node:fs', async (original) => (await import('../support/disk-faults.ts')).faultyFs(original));
 
@@ -130,5 +132,69 @@ describe('a state file', () => {
       expect(readdirSync(root)).toEqual(['state']);
       diskFaults.failed = failed;
     });
+  });
+});
+
+describe('the key of a machine', () => {
+  it.each(LINK_FAULTS)('is created on a file system without hard links (%s)', async (code) => {
+    diskFaults.arm(root, [code], 1, Number.POSITIVE_INFINITY);
+    const { keyId } = await machineKey(root);
+    expect(diskFaults.release()).toBe(1);
+    expect((await presentMachineKey(root))?.keyId).toBe(keyId);
+    expect(readdirSync(root)).toEqual(['node-key.pem']);
+  });
+
+  it.each(DISK_FAULTS)('is no file after %s, whichever call fails', async (code) => {
+    await eachCall(root, [code], async (n) => {
+      const directory = join(root, String(n));
+      const made = await machineKey(directory).then(
+        ({ keyId }) => keyId,
+        (error: unknown) => error,
+      );
+      const failed = diskFaults.release();
+      if (made instanceof Error) expect(made).toBeInstanceOf(KeyFileError);
+      else expect((await presentMachineKey(directory))?.keyId).toBe(made);
+      const { keyId } = await machineKey(directory);
+      if (!(made instanceof Error)) expect(keyId).toBe(made);
+      diskFaults.failed = failed;
+    });
+  });
+});
+
+describe('output that is too long', () => {
+  const name = () => ({ directory: root, container: 'c', run: 0 });
+  const LIMITS = { bytesMax: 10, filesMax: 3 };
+  /** The call that fails is the one that writes the copy: open, and then each write or truncation. */
+  const boundOn = (code: DiskFault, from: number): unknown => {
+    writeFileSync(join(root, 'c.0.log'), 'x'.repeat(25));
+    writeFileSync(join(root, 'c.0.log.000000000000000'), 'older');
+    writeFileSync(join(root, 'c.0.times'), 'times');
+    diskFaults.arm(root, [code], from, from);
+    try {
+      boundLog(name(), LIMITS);
+      return undefined;
+    } catch (cause) {
+      return (cause as NodeJS.ErrnoException).code;
+    } finally {
+      diskFaults.release();
+    }
+  };
+  const left = (): readonly (readonly [string, number])[] =>
+    readdirSync(root)
+      .sort()
+      .map((file) => [file, readFileSync(join(root, file)).length] as const);
+
+  it.each<DiskFault>(['ENOSPC', 'EDQUOT'])(
+    'is cut although its copy has no space (%s), and the older output goes',
+    (code) => {
+      expect(boundOn(code, 2)).toBe(code);
+      expect(left()).toEqual([['c.0.log', 0]]);
+    },
+  );
+
+  it('stays when its copy fails for another reason', () => {
+    expect(boundOn('EROFS', 2)).toBe('EROFS');
+    expect(left().map(([file]) => file)).toEqual(['c.0.log', 'c.0.log.000000000000000', 'c.0.times']);
+    expect(left()[0]).toEqual(['c.0.log', 25]);
   });
 });

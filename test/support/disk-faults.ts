@@ -4,8 +4,11 @@
  */
 import type * as NodeFs from 'node:fs';
 
-export type DiskFault = 'ENOSPC' | 'EROFS' | 'EMFILE' | 'EIO';
+/** Of a file system without hard links. */
+export type LinkFault = 'EPERM' | 'ENOTSUP' | 'EOPNOTSUPP';
+export type DiskFault = 'ENOSPC' | 'EROFS' | 'EMFILE' | 'EIO' | 'EDQUOT' | LinkFault;
 
+export const LINK_FAULTS: readonly DiskFault[] = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP'];
 export const DISK_FAULTS: readonly DiskFault[] = ['ENOSPC', 'EROFS', 'EMFILE', 'EIO'];
 /** More calls than any scenario makes. */
 const CALLS_MAX = 400;
@@ -61,8 +64,10 @@ function faultOf(name: string, first: unknown): NodeJS.ErrnoException | undefine
   const isProc = typeof first === 'string' && first.startsWith('/proc') && !first.endsWith('/environ');
   // A full or read-only disk can be read.
   const writes = WRITES.has(name) || name === 'openSync' || name === 'open';
-  const canFailWith = (code: DiskFault): boolean =>
-    code === 'EMFILE' ? isOurs || isProc : isOurs && (writes || code === 'EIO');
+  const canFailWith = (code: DiskFault): boolean => {
+    if (LINK_FAULTS.includes(code)) return isOurs && name === 'link';
+    return code === 'EMFILE' ? isOurs || isProc : isOurs && (writes || code === 'EIO');
+  };
   const possible = codes.filter(canFailWith);
   const code = possible[diskFaults.calls % possible.length];
   if (code === undefined) return undefined;

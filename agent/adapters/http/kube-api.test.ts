@@ -1,7 +1,9 @@
 import { getEventListeners } from 'node:events';
 import type { RequestListener } from 'node:http';
-import { createServer } from 'node:net';
+import { createServer as createHttpsServer } from 'node:https';
+import { createServer, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
+import { makeAuthority, makeServerCertificate } from '../../../shared/host/certificate.ts';
 import { listenOnLoopback } from '../../../shared/host/loopback.ts';
 import { startTlsServer, startTunnelProxy } from '../../../test/support/tls-server.ts';
 import { until } from '../../../test/support/until.ts';
@@ -379,5 +381,40 @@ describe('through a proxy', () => {
     });
     expect(await api.send(get)).toMatchObject({ kind: 'failed' });
     expect(await api.send(get)).toMatchObject({ kind: 'failed' });
+  });
+});
+
+describe('a proxy over TLS', () => {
+  it('is one whose certificate is trusted, and its bytes are counted', async () => {
+    const certificate = await startTlsServer(() => {});
+    closers.push(() => certificate.close());
+    const authority = await makeAuthority({ commonName: 'proxy', nowMs: Date.now(), validDays: 1 });
+    const made = await makeServerCertificate(authority, { names: ['127.0.0.1'], nowMs: Date.now(), validDays: 1 });
+    const asked: (string | undefined)[] = [];
+    const proxy = createHttpsServer({ cert: made.certificatePem, key: made.privateKeyPem });
+    const ends: Socket[] = [];
+    proxy.on('connect', (request, socket: Socket) => {
+      asked.push(request.url);
+      ends.push(socket);
+      socket.write('HTTP/1.1 200 OK\r\n\r\n');
+    });
+    const port = await listenOnLoopback(proxy);
+    closers.push(() => {
+      for (const end of ends) end.destroy();
+      proxy.close();
+    });
+    const dial = (certificateAuthority: string) => {
+      const options = { server: new URL('https://api.example'), proxy: new URL(`https://127.0.0.1:${port}`) };
+      const dialler = createDialler({ ...options, certificateAuthority, timeoutMs: 5_000 });
+      return new Promise<string>((resolve) => {
+        dialler.dial((error, connection) => {
+          connection?.on('error', () => undefined).destroy();
+          resolve(error === null ? `connected ${dialler.traffic().bytesUp > 0}` : error.message);
+        });
+      });
+    };
+    expect(await dial(authority.certificatePem)).toBe('connected true');
+    expect(asked).toEqual(['api.example:443']);
+    expect(await dial(certificate.certificateAuthority)).toMatch(/did not answer$/);
   });
 });

@@ -213,5 +213,8 @@ export class RecordedPods {
   }
 }
 
-/** File system errors end with the path. Without it the text is the same for all pods. */
-const withoutPath = (message: string): string => message.split(', ', 1)[0] ?? message;
+/**
+ * File system errors end with the call and the path, those of `rm` with the path twice. Without them the text is the
+ * same for all pods.
+ */
+const withoutPath = (message: string): string => message.replace(/(?:, \w+|: [^:]*) '.*$/s, '');

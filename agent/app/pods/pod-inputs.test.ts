@@ -90,3 +90,13 @@ it('objects of a removed pod are forgotten although its volumes cannot be remove
   await inputs.prepare(podOf('p2'));
   expect(reads).toBe(2);
 });
+
+it('objects that cannot be read again are reported, and the container waits', async () => {
+  const warnings: unknown[] = [];
+  const inputs = inputsWith({
+    api: { send: () => Promise.reject(new Error('no route')), reconnect() {} },
+    log: { ...silentLog, warn: (message) => void warnings.push(message) },
+  });
+  await inputs.readMissing(podOf('p1'));
+  expect(warnings).toEqual(['the objects of a pod cannot be read']);
+});
