@@ -217,4 +217,4 @@ export class RecordedPods {
  * File system errors end with the call and the path, those of `rm` with the path twice. Without them the text is the
  * same for all pods.
  */
-const withoutPath = (message: string): string => message.replace(/(?:, \w+|: [^:]*) '.*$/s, '');
+const withoutPath = (message: string): string => message.replace(/(?:, \w+|: [^:,]*) '.*$/s, '');
