@@ -13,7 +13,7 @@ import type { KubeNode, KubePod } from '../../shared/kinds/types.ts';
 import { recordsOf, textOf } from '../../shared/kubernetes/normal-form.ts';
 import type { HealthCheck } from '../ports/health-check.ts';
 import type { HeartbeatFile } from '../ports/heartbeat-file.ts';
-import type { KubeAnswer, KubeApi } from '../ports/kube-api.ts';
+import type { KubeApi } from '../ports/kube-api.ts';
 import type { MachineKeys } from '../ports/machine-keys.ts';
 import type { ConnectPort } from '../ports/pod-port.ts';
 import type { PodRuntime } from '../ports/pod-runtime.ts';
@@ -24,6 +24,7 @@ import type { ShutdownSignal } from '../ports/shutdown-signal.ts';
 import type { Fraction } from '../ports/time.ts';
 import { answeredWith } from '../rules/kube-answer.ts';
 import { leaseDurationSeconds, renewIntervalMs } from '../rules/lease.ts';
+import { isMissedBeat } from '../rules/lease-answers.ts';
 import { leaseLoopComplaint } from '../rules/lease-liveness.ts';
 import type { NodeEvent } from '../rules/node-event.ts';
 import { initialNode } from '../rules/node-registration.ts';
@@ -488,10 +489,6 @@ interface BeatObserver {
   readonly onMissed: () => void;
 }
 
-/** A Lease that does not exist, or that changed since, is no sign of an outage. */
-const isMissed = (answer: KubeAnswer): boolean =>
-  answer.kind === 'failed' || (answer.status >= 400 && answer.status !== 404 && answer.status !== 409);
-
 interface ObservedBeats {
   readonly api: KubeApi;
   /** When the last answer was received. Monotonic milliseconds. */
@@ -508,7 +505,7 @@ function observedBeats({ beatApi, keys, time }: AgentParts, { onAnswer, onMissed
       const signedBy = keys?.signingKeyId();
       const answer = await beatApi.send(request);
       answeredAtMs = time.monotonicMs();
-      if (isMissed(answer)) onMissed();
+      if (isMissedBeat(answer)) onMissed();
       if (request.method === 'PUT') {
         // A key that signs before and after the request also signed the request. What a relay says proves nothing.
         const isRelayed = answer.kind === 'answered' && answer.isRelayed === true;

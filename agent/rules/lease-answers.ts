@@ -48,3 +48,7 @@ export function leaseWrite(answer: KubeAnswer, nodeName: string): LeaseWrite {
   if (answeredWith(answer, 409)) return { kind: 'conflict' };
   return { kind: answeredWith(answer, 404) ? 'missing' : 'failed' };
 }
+
+/** Whether an answer shows an outage. A Lease that does not exist, or that changed since, is no sign of one. */
+export const isMissedBeat = (answer: KubeAnswer): boolean =>
+  answer.kind === 'failed' || (answer.status >= 400 && !answeredWith(answer, 404, 409));
