@@ -430,8 +430,9 @@ describe('an agent that starts again within the boot', () => {
   it('has the heartbeats in a file only while such a pod is here', async () => {
     await bind('free', {});
     await startAgent();
+    await list();
     for (let beats = 0; beats < 3; beats += 1) await beat();
-    expect(file.writes).toBe(0);
+    expect([runtime.asked, file.writes]).toEqual([['start free'], 0]);
     await bind('web');
     await list();
     expect(file).toMatchObject({ writes: 1, kept: clockReading(time) });

@@ -381,3 +381,46 @@ it('a machine probes at most 32 others at a time, and never itself', async () =>
   stop.abort();
   await running;
 });
+
+it.each([
+  ['', false],
+  ['no JSON', false],
+  ['{"kind":"other"}', false],
+  ['{"kind":"seen"}', true],
+  ['{"kind":"confirm","node":"n1"}', true],
+  ['{"kind":"release","node":"n1"}', true],
+])('a machine keeps its connection after the line %j: %s', async (text, isKept) => {
+  const stop = new AbortController();
+  let events: SiteLineEvents | undefined;
+  let joins = 0;
+  let closes = 0;
+  const running = new SiteMember({
+    nodeName: 'x',
+    join: async (own) => {
+      events = own;
+      joins += 1;
+      return {
+        kind: 'joined',
+        line: {
+          address: '10.0.0.1',
+          send: () => own.received('{"kind":"seen"}'),
+          close: async () => void (closes += 1),
+        },
+      };
+    },
+    probe: async () => true,
+    report: site.reportOf('x'),
+    witnessPort: () => 0,
+    isShuttingDown: () => false,
+    time,
+    fraction: () => 0,
+    log: silentLog,
+    meter: silentMeter,
+  }).run(stop.signal);
+  await time.pass(1_000);
+  events!.received(text);
+  await time.pass(20_000);
+  expect([joins, closes]).toEqual(isKept ? [1, 0] : [2, 1]);
+  stop.abort();
+  await running;
+});

@@ -110,6 +110,22 @@ describe('the status loop', () => {
     await running;
   });
 
+  it('does not report it while the runtime is not ready, or the machine shuts down', async () => {
+    const { world, loop, time, sent } = aWorld();
+    world.ready = false;
+    const stop = new AbortController();
+    const running = loop.run(stop.signal);
+    await time.pass(2_050);
+    Object.assign(world, { ready: true, blocked: true });
+    await time.pass(1_000);
+    expect(sent()).toBe('PATCH');
+    world.blocked = false;
+    await time.pass(100);
+    expect(sent()).toBe('PATCH PATCH');
+    stop.abort();
+    await running;
+  });
+
   it('leaves a change after the first two minutes to the next pass', async () => {
     const { world, loop, time, sent } = aWorld();
     world.ready = false;
