@@ -13,114 +13,29 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { KubePod } from '../../../shared/kinds/types.ts';
+import { MemoryEngine } from '../../../test/support/memory-engine.ts';
 import { SteppedTime } from '../../../test/support/stepped-time.ts';
 import type { ContainerInputSource } from '../../ports/container-inputs.ts';
 import { LogUnavailableError } from '../../ports/pod-runtime.ts';
 import type { PodCgroups } from '../cgroup/pod-cgroups.ts';
-import type { CommandContext } from './container-commands.ts';
-import type { ContainerEngine, EngineCallbacks } from './container-engine.ts';
-import type { PodProcesses } from './pod-processes.ts';
-import type { ContainerRecord } from './pod-record.ts';
-import type { MarkedProcess, ProcessTable } from './process-table.ts';
-import { type RecordedRuntime, recordedRuntime } from './recorded-runtime.ts';
 
 let rootDirectory: string;
 let time: SteppedTime;
-/** What the engines and the table were asked for. */
-let acts: string[];
-let logged: string[];
-let marked: readonly MarkedProcess[];
-/** The calls that throw now, with the code. */
-let faults: Map<string, string>;
-let context: CommandContext | undefined;
-let callbacks: EngineCallbacks | undefined;
-
+let engine: MemoryEngine;
 beforeEach(() => {
   rootDirectory = mkdtempSync(join(tmpdir(), 'nodekeeper-recorded-'));
   time = new SteppedTime(1_700_000_000_000);
-  acts = [];
-  logged = [];
-  marked = [];
-  faults = new Map();
+  engine = new MemoryEngine(rootDirectory, time);
 });
 afterEach(() => rmSync(rootDirectory, { recursive: true, force: true }));
-
-function failing(what: string): void {
-  const code = faults.get(what);
-  if (code !== undefined) throw Object.assign(new Error(`${code}: made to fail, read '/proc'`), { code });
-}
-
-const table: ProcessTable = {
-  bootId: () => 'boot-1',
-  marked() {
-    failing('marked');
-    return [...marked];
-  },
-  identify: () => undefined,
-  isAlive: () => true,
-  signal(pid, name) {
-    acts.push(`${name} ${pid}`);
-    marked = marked.filter((each) => each.pid !== pid);
-    return undefined;
-  },
-};
-
-const engineOf = (processes: PodProcesses, given: EngineCallbacks): ContainerEngine => ({
-  start(container: ContainerRecord) {
-    acts.push(`start ${container.name}`);
-    container.state = { kind: 'running', startedAtMs: 1 };
-    container.containerId = `test://${container.name}`;
-    container.process = { pid: 12, startTicks: '1', bootId: 'boot-1' };
-    processes.changed();
-    given.onStart(container);
-  },
-  execute: async () => ({ kind: 'exited', exitCode: 0, output: '' }),
-  open: () => Promise.reject(new Error('opened')),
-  signal(container, name) {
-    acts.push(`${name} ${container.name}`);
-    given.onEnd(container, {
-      kind: 'terminated',
-      exitCode: 0,
-      reason: 'Completed',
-      startedAtMs: 1,
-      finishedAtMs: 2,
-    });
-  },
-  check(container) {
-    acts.push(`check ${container.name}`);
-    failing(`check ${container.name}`);
-  },
-  killAll: async () => {},
-  place: (container) => void acts.push(`place ${container.name}`),
-  recordOutputTime: (container) => void acts.push(`times ${container.name}`),
-  async *readLog(container, run) {
-    yield Buffer.from(`${container.name} ${run}`);
-  },
-});
-
-const noted = (level: string) => (message: string) => void logged.push(`${level} ${message}`);
-function open(more: { readonly cgroups?: PodCgroups } = {}): RecordedRuntime {
-  return recordedRuntime({
-    rootDirectory,
-    time,
-    log: { debug() {}, info: noted('info'), warn: noted('warn'), error: noted('error') },
-    hostIp: () => '192.0.2.7',
-    openEngine(processes, given, called) {
-      context = given;
-      callbacks = called;
-      return engineOf(processes, called);
-    },
-    processTable: table,
-    ...more,
-  });
-}
+const open: MemoryEngine['open'] = (more) => engine.open(more);
 
 const podOf = (uid: string, names: readonly string[] = ['main'], spec: object = {}): KubePod => ({
   metadata: { name: uid, namespace: 'default', uid },
   spec: { restartPolicy: 'Never', containers: names.map((name) => ({ name, image: 'x' })), ...spec },
 });
 const recordPath = (uid: string): string => join(rootDirectory, 'pods', uid, 'record.json');
-const taken = (): readonly string[] => acts.splice(0);
+const taken = (): readonly string[] => engine.taken();
 
 describe('a pod that is not known', () => {
   it('is not measured, stopped, removed or restarted, and nothing of it can be read or run', async () => {
@@ -252,10 +167,10 @@ describe('the checks in the background', () => {
     taken();
     await time.pass(999);
     expect(taken()).toEqual([]);
-    faults.set('check main', 'EIO');
+    engine.faults.set('check main', 'EIO');
     await time.pass(1);
     expect(taken()).toEqual(['check main', 'check other', 'times main', 'times other']);
-    expect(logged).toEqual(['error a pod could not be checked']);
+    expect(engine.logged).toEqual(['error a pod could not be checked']);
     await time.pass(8_999);
     expect(readFileSync(output).length).toBeGreaterThan(0);
     await time.pass(1);
@@ -266,14 +181,14 @@ describe('the checks in the background', () => {
     expect(taken()).toEqual([]);
   });
 
-  it('go on after an error, which is logged', async () => {
+  it('go on after an error, which is engine.logged', async () => {
     const { runtime, recorded } = open();
     recorded.checkEach = () => {
       throw new Error('broken');
     };
     await time.pass(1_000);
     await time.pass(1_000);
-    expect(logged.filter((each) => each === 'error pods could not be checked').length).toBeGreaterThanOrEqual(3);
+    expect(engine.logged.filter((each) => each === 'error pods could not be checked').length).toBeGreaterThanOrEqual(3);
     await runtime.close();
   });
 });
@@ -283,7 +198,7 @@ describe('the records of the previous agent', () => {
     const before = open();
     await before.runtime.start(podOf('u'));
     await before.runtime.close();
-    faults.set('marked', 'EMFILE');
+    engine.faults.set('marked', 'EMFILE');
     const { runtime, recorded } = open();
     expect(recorded.readError()).toBe("EMFILE: made to fail, read '/proc'");
     expect(runtime.complaint?.()).toBe('the records of pods cannot be read: EMFILE: made to fail');
@@ -291,7 +206,7 @@ describe('the records of the previous agent', () => {
     await expect(runtime.start(podOf('v'))).rejects.toThrow('the records of pods cannot be read: EMFILE');
     expect(recorded.known()).toEqual([]);
     await time.pass(9_999);
-    faults.clear();
+    engine.faults.clear();
     expect(recorded.readError()).toBeDefined();
     await time.pass(1);
     expect([recorded.readError(), runtime.complaint?.()]).toEqual([undefined, undefined]);
@@ -304,7 +219,7 @@ describe('the records of the previous agent', () => {
     for (const uid of ['u', 'v']) await before.runtime.start(podOf(uid));
     await before.runtime.close();
     writeFileSync(recordPath('u'), '{"version":2}');
-    marked = [
+    engine.marked = [
       { pid: 11, mark: 'u/main/0' },
       { pid: 12, mark: 'v/main/0' },
       { pid: 13, mark: 'uu/main/0' },
@@ -314,7 +229,7 @@ describe('the records of the previous agent', () => {
     const { runtime } = open();
     expect(taken()).toEqual(['SIGKILL 11', 'SIGKILL 14', 'check main']);
     expect((await runtime.pods()).map(({ uid }) => uid)).toEqual(['v']);
-    expect(logged).toEqual(['error the record of a pod cannot be read']);
+    expect(engine.logged).toEqual(['error the record of a pod cannot be read']);
     await runtime.close();
   });
 
@@ -328,7 +243,7 @@ describe('the records of the previous agent', () => {
     mkdirSync(join(rootDirectory, 'pods/u'), { recursive: true });
     writeFileSync(recordPath('u'), text);
     const { runtime } = open();
-    expect([await runtime.pods(), logged]).toEqual([[], ['error the record of a pod cannot be read']]);
+    expect([await runtime.pods(), engine.logged]).toEqual([[], ['error the record of a pod cannot be read']]);
     await runtime.close();
   });
 });
@@ -373,7 +288,7 @@ describe('a disk that cannot be used', () => {
     expect(await runtime.pods()).toEqual([]);
     expect(runtime.complaint?.()).toMatch(/^directories of removed pods cannot be removed: .*Unknown error$/);
     await time.pass(10_000);
-    const errors = logged.filter((each) => each === 'error the directory of a pod cannot be removed');
+    const errors = engine.logged.filter((each) => each === 'error the directory of a pod cannot be removed');
     expect(errors).toHaveLength(1);
     repairDisk();
     await time.pass(10_000);
@@ -383,10 +298,10 @@ describe('a disk that cannot be used', () => {
 });
 
 describe('what a container starts with before the agent provides it', () => {
-  const inputsOf = (spec: object) => context!.inputs().inputsOf(podOf('u'), { name: 'main', ...spec } as never);
+  const inputsOf = (spec: object) => engine.context!.inputs().inputsOf(podOf('u'), { name: 'main', ...spec } as never);
   const withVolume = (path: string, mountPath: string) => {
     const pod = podOf('u', ['main'], { volumes: [{ name: 'data', hostPath: { path } }, { name: 'other' }] });
-    return context!.inputs().inputsOf(pod, { name: 'main', volumeMounts: [{ name: 'data', mountPath }] });
+    return engine.context!.inputs().inputsOf(pod, { name: 'main', volumeMounts: [{ name: 'data', mountPath }] });
   };
 
   beforeEach(async () => {
@@ -420,7 +335,7 @@ describe('what a container starts with before the agent provides it', () => {
       reason: 'CreateContainerConfigError',
       message: expect.stringMatching(/^failed to sync configmap cache: timed out waiting for the condition$/i),
     });
-    expect(await context!.inputs().readMissing(podOf('u'))).toBeUndefined();
+    expect(await engine.context!.inputs().readMissing(podOf('u'))).toBeUndefined();
   });
 
   it('are replaced by those of the agent', async () => {
@@ -430,9 +345,8 @@ describe('what a container starts with before the agent provides it', () => {
       readMissing: async () => undefined,
     };
     runtime.useInputs?.(source);
-    expect(context?.inputs()).toBe(source);
-    expect(context?.mountMode()).toBe(context?.mountMode());
-    expect(callbacks).toBeDefined();
+    expect(engine.context?.inputs()).toBe(source);
+    expect(engine.context?.mountMode()).toBe(engine.context?.mountMode());
     await runtime.close();
   });
 });

@@ -1,0 +1,329 @@
+/** When the containers of a pod start, over an engine in memory. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Container, KubePod } from '../../../shared/kinds/types.ts';
+import { MemoryEngine } from '../../../test/support/memory-engine.ts';
+import { SteppedTime } from '../../../test/support/stepped-time.ts';
+import type { PodRuntime } from '../../ports/pod-runtime.ts';
+import type { RecordedRuntime } from './recorded-runtime.ts';
+
+let rootDirectory: string;
+let time: SteppedTime;
+let engine: MemoryEngine;
+let runtime: RecordedRuntime['runtime'];
+let events: string[];
+/** Pods whose missing objects were read again. */
+let reads: string[];
+
+beforeEach(() => {
+  rootDirectory = mkdtempSync(join(tmpdir(), 'nodekeeper-pod-'));
+  time = new SteppedTime(1_700_000_000_000);
+  engine = new MemoryEngine(rootDirectory, time);
+  events = [];
+  reads = [];
+  open();
+});
+afterEach(async () => {
+  await runtime.close();
+  rmSync(rootDirectory, { recursive: true, force: true });
+});
+
+function open(): void {
+  ({ runtime } = engine.open());
+  runtime.onEvent?.((_, { type, reason, message }) => events.push(`${type} ${reason}: ${message}`));
+  runtime.useInputs?.({
+    inputsOf: () => ({ kind: 'ready', variables: {}, mounts: [] }),
+    readMissing: async (pod) => void reads.push(pod.metadata.name ?? ''),
+  });
+}
+/** The next agent. @param boots whether the machine boots in between */
+async function reopen({ boots = false } = {}): Promise<void> {
+  await runtime.close();
+  if (boots) engine.bootId = `${engine.bootId}+`;
+  open();
+}
+
+const podOf = (
+  restartPolicy: string,
+  containers: readonly Container[] = [{ name: 'main' }],
+  spec: object = {},
+): KubePod => ({
+  metadata: { name: 'web', namespace: 'shop', uid: 'u' },
+  spec: { restartPolicy, containers: [...containers], ...spec } as KubePod['spec'] & object,
+});
+const shown = async (name = 'main') => {
+  const [pod] = await runtime.pods();
+  return [...(pod?.initContainers ?? []), ...(pod?.containers ?? [])].find((each) => each.name === name);
+};
+const stateOf = async (name?: string) => (await shown(name))?.state;
+/** Starts of containers since the last question. */
+const starts = (): readonly string[] =>
+  engine.taken().flatMap((act) => (act.startsWith('start ') ? [act.slice(6)] : []));
+
+describe('a container that terminates', () => {
+  it.each([
+    ['Always', 0, true],
+    ['Always', 1, true],
+    ['OnFailure', 0, false],
+    ['OnFailure', 1, true],
+    ['Never', 1, false],
+  ])('with the policy %s and exit code %i starts again: %s', async (policy, exitCode, isRestarted) => {
+    await runtime.start(podOf(policy));
+    engine.exit('main', exitCode);
+    await time.pass(0);
+    expect(starts()).toEqual(isRestarted ? ['main', 'main'] : ['main']);
+    expect(await shown()).toMatchObject({
+      restartCount: isRestarted ? 1 : 0,
+      state: { kind: isRestarted ? 'running' : 'terminated' },
+    });
+  });
+
+  it('waits longer each time, and at once again after a run of ten minutes', async () => {
+    await runtime.start(podOf('Always'));
+    engine.exit('main', 1);
+    for (const waitSeconds of [10, 20, 40, 80, 160, 300, 300]) {
+      expect(await stateOf()).toMatchObject({ kind: 'running' });
+      engine.exit('main', 1);
+      starts();
+      const minutes = Math.floor(waitSeconds / 60);
+      const text = minutes === 0 ? `${waitSeconds}s` : `${minutes}m${waitSeconds % 60}s`;
+      expect(await stateOf()).toEqual({
+        kind: 'waiting',
+        reason: 'CrashLoopBackOff',
+        message: `back-off ${text} restarting failed container=main pod=web_shop(u)`,
+      });
+      expect(await shown()).toMatchObject({
+        lastState: { exitCode: 1 },
+        lastContainerId: expect.stringMatching(/^test/),
+      });
+      await time.pass(waitSeconds * 1_000 - 1);
+      expect(starts()).toEqual([]);
+      await time.pass(1);
+      expect(starts()).toEqual(['main']);
+    }
+    await time.pass(600_000);
+    engine.exit('main', 1);
+    expect(await stateOf()).toMatchObject({ kind: 'running' });
+  });
+
+  it('waits on with the next agent, and not after a boot', async () => {
+    await runtime.start(podOf('Always'));
+    engine.exit('main', 1);
+    engine.exit('main', 1);
+    await time.pass(4_000);
+    await reopen();
+    await runtime.start(podOf('Always'));
+    starts();
+    await time.pass(5_999);
+    expect(starts()).toEqual([]);
+    await time.pass(1);
+    expect(starts()).toEqual(['main']);
+    engine.exit('main', 1);
+    await reopen({ boots: true });
+    starts();
+    await runtime.start(podOf('Always'));
+    expect(await stateOf()).toMatchObject({ kind: 'running' });
+  });
+
+  it('is not started by a pod that has stopped, until that is started again', async () => {
+    await runtime.start(podOf('Always'));
+    engine.exit('main', 1);
+    engine.exit('main', 1);
+    starts();
+    await runtime.stop('u', 10);
+    expect(await stateOf()).toMatchObject({ kind: 'terminated', exitCode: 1 });
+    await time.pass(60_000);
+    expect(starts()).toEqual([]);
+    await runtime.start(podOf('Always'));
+    expect(starts()).toEqual([]);
+    await time.pass(20_000);
+    expect(starts()).toEqual(['main']);
+  });
+});
+
+describe('a container that cannot be created', () => {
+  const refuse = (isFinal: boolean) =>
+    engine.starts.set('main', (container, { onConfigFault }) =>
+      onConfigFault(container, {
+        kind: 'notReady',
+        reason: 'CreateContainerConfigError',
+        message: 'secret "s" not found',
+        isFinal,
+      }),
+    );
+  const waiting = { kind: 'waiting', reason: 'CreateContainerConfigError', message: 'secret "s" not found' };
+
+  it('is tried again when what it refers to was read again, after 10 s, 20 s … a minute', async () => {
+    refuse(false);
+    await runtime.start(podOf('Never'));
+    expect([await stateOf(), starts(), reads]).toEqual([waiting, ['main'], []]);
+    for (const waitSeconds of [10, 20, 40, 60, 60]) {
+      await time.pass(waitSeconds * 1_000 - 1);
+      expect([starts(), reads]).toEqual([[], []]);
+      await time.pass(1);
+      expect([starts(), reads.splice(0)]).toEqual([['main'], ['web']]);
+    }
+    engine.starts.clear();
+    await time.pass(60_000);
+    expect(await shown()).toMatchObject({ state: { kind: 'running' }, restartCount: 0 });
+  });
+
+  it('waits for good if another attempt would have the same result', async () => {
+    refuse(true);
+    await runtime.start(podOf('Always'));
+    expect(await stateOf()).toEqual(waiting);
+    await time.pass(600_000);
+    expect([starts(), reads]).toEqual([['main'], []]);
+  });
+
+  it('is tried at once when the next agent has its inputs', async () => {
+    refuse(false);
+    await runtime.start(podOf('Never'));
+    await reopen();
+    engine.starts.clear();
+    expect(await stateOf()).toEqual(waiting);
+    await runtime.start(podOf('Never'));
+    expect(await stateOf()).toMatchObject({ kind: 'running' });
+  });
+
+  it('is tried again ten seconds after the machine lacked something', async () => {
+    engine.starts.set('main', (container, { onShortage }) => onShortage(container, new Error('no descriptors')));
+    await runtime.start(podOf('Never'));
+    expect(await stateOf()).toEqual({ kind: 'waiting', reason: 'CreateContainerError', message: 'no descriptors' });
+    starts();
+    await time.pass(9_999);
+    expect(starts()).toEqual([]);
+    await time.pass(1);
+    expect([starts(), reads]).toEqual([['main'], []]);
+    engine.starts.clear();
+    await reopen();
+    starts();
+    await runtime.start(podOf('Never'));
+    await time.pass(9_999);
+    expect(starts()).toEqual([]);
+    await time.pass(1);
+    expect(starts()).toEqual(['main']);
+  });
+
+  it('is created again if the agent before ended meanwhile', async () => {
+    engine.starts.set('main', (container) => {
+      container.state = { kind: 'waiting', reason: 'ContainerCreating' };
+      container.containerId = 'test://main/0';
+    });
+    await runtime.start(podOf('Never'));
+    await reopen();
+    starts();
+    engine.starts.clear();
+    await runtime.start(podOf('Never'));
+    expect(starts()).toEqual(['main']);
+  });
+});
+
+describe('init containers', () => {
+  const initContainers = [{ name: 'one' }, { name: 'two' }];
+
+  it.each([
+    ['Always', 1, ['one', 'one']],
+    ['Always', 0, ['one', 'two']],
+    ['OnFailure', 1, ['one', 'one']],
+    ['Never', 1, ['one']],
+  ])('with the policy %s and exit code %i start %j', async (policy, exitCode, expected) => {
+    await runtime.start(podOf(policy, undefined, { initContainers }));
+    engine.exit('one', exitCode);
+    expect(starts()).toEqual(expected);
+  });
+
+  it('run once, and the others after them', async () => {
+    await runtime.start(podOf('Always', [{ name: 'main' }, { name: 'other' }], { initContainers }));
+    engine.exit('one');
+    engine.exit('two');
+    expect(starts()).toEqual(['one', 'two', 'main', 'other']);
+    engine.exit('main');
+    expect(starts()).toEqual(['main']);
+    await reopen();
+    await runtime.start(podOf('Always', [{ name: 'main' }, { name: 'other' }], { initContainers }));
+    expect(starts()).toEqual([]);
+  });
+
+  it('that are sidecars hold the next ones only while these start', async () => {
+    const lifecycle = { postStart: { exec: { command: ['exit', '0'] } } };
+    const sidecar: Container = { name: 'side', restartPolicy: 'Always', lifecycle };
+    await runtime.start(podOf('Never', undefined, { initContainers: [sidecar, { name: 'one' }] }));
+    expect(starts()).toEqual(['side']);
+    await time.pass(0);
+    expect(starts()).toEqual(['one']);
+    engine.exit('one');
+    engine.exit('side');
+    expect(starts()).toEqual(['main', 'side']);
+  });
+});
+
+describe('a postStart hook', () => {
+  const hooked = (exitCode: number): Container => ({
+    name: 'main',
+    lifecycle: { postStart: { exec: { command: ['exit', String(exitCode)] } } },
+  });
+
+  it('that succeeds changes nothing', async () => {
+    await runtime.start(podOf('Always', [hooked(0)]));
+    await time.pass(1_000);
+    expect(events).toEqual([]);
+    expect(await shown()).toMatchObject({ restartCount: 0, state: { kind: 'running' } });
+    expect(engine.acts).toContain('execute main exit 0');
+  });
+
+  it('that fails terminates the container, with events', async () => {
+    await runtime.start(podOf('Never', [hooked(3)]));
+    await time.pass(1_000);
+    expect(events).toEqual([
+      'Warning FailedPostStartHook: PostStartHook failed',
+      'Normal Killing: FailedPostStartHook',
+    ]);
+    expect(engine.acts).toContain('SIGTERM main');
+    expect(await stateOf()).toMatchObject({ kind: 'terminated' });
+  });
+});
+
+it('a pod that must not run twice starts after a boot only when the agent says so', async () => {
+  const pod = podOf('Always');
+  const annotated = {
+    ...pod,
+    metadata: { ...pod.metadata, annotations: { 'nodekeeper.dev/offline-stop-after': '2h' } },
+  };
+  await runtime.start(annotated);
+  engine.exit('main', 1);
+  engine.exit('main', 1);
+  await reopen({ boots: true });
+  starts();
+  runtime.useStarted?.(() => true);
+  await time.pass(60_000);
+  expect(starts()).toEqual([]);
+  await runtime.start(annotated);
+  expect(starts()).toEqual(['main']);
+});
+
+it('one container is restarted by its name, while the pod runs', async () => {
+  await runtime.start(podOf('Always', [{ name: 'main' }, { name: 'other' }]));
+  await runtime.restartContainer?.('u', 'none', 1, 'x');
+  expect(events).toEqual([]);
+  await runtime.restartContainer?.('u', 'other', 1, 'it is not alive');
+  expect(events).toEqual(['Normal Killing: it is not alive']);
+  expect([(await shown('main'))?.restartCount, (await shown('other'))?.restartCount]).toEqual([0, 1]);
+});
+
+it('a command runs in a running container alone', async () => {
+  await runtime.start(podOf('Never'));
+  const execute: NonNullable<PodRuntime['execute']> = (...args) => runtime.execute!(...args);
+  expect(await execute('u', 'main', ['exit', '4'], 1_000)).toEqual({ kind: 'exited', exitCode: 4, output: '' });
+  expect(await execute('u', 'other', ['exit'], 1)).toEqual({
+    kind: 'failed',
+    message: 'container other is not running',
+  });
+  const command = { container: 'main', command: ['sh'], stdin: false, tty: false };
+  await expect(runtime.open!('u', command)).rejects.toThrow('opened');
+  engine.exit('main');
+  expect(await execute('u', 'main', ['exit'], 1)).toMatchObject({ kind: 'failed' });
+  await expect(runtime.open!('u', command)).rejects.toThrow('container main is not running');
+});
