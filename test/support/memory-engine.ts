@@ -24,6 +24,8 @@ export class MemoryEngine {
   readonly faults = new Map<string, string>();
   /** By container: what a start of it reports in place of a running container. */
   readonly starts = new Map<string, (container: ContainerRecord, callbacks: EngineCallbacks) => void>();
+  /** By container: the signals that do not end it. */
+  readonly ignored = new Map<string, readonly string[]>();
   context: CommandContext | undefined;
   readonly #running = new Map<string, (state: Terminated) => void>();
 
@@ -113,13 +115,13 @@ export class MemoryEngine {
       open: () => Promise.reject(new Error('opened')),
       signal: (container, name) => {
         act(`${name} ${container.name}`);
-        this.exit(container.name);
+        if (!(this.ignored.get(container.name) ?? []).includes(name)) this.exit(container.name);
       },
       check: (container) => {
         act(`check ${container.name}`);
         this.#failing(`check ${container.name}`);
       },
-      killAll: async () => {},
+      killAll: async () => act('kill all'),
       place: (container) => act(`place ${container.name}`),
       recordOutputTime: (container) => act(`times ${container.name}`),
       async *readLog(container, run) {
