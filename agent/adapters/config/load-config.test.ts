@@ -1,6 +1,8 @@
 import { rootCertificates } from 'node:tls';
 import { describe, expect, it } from 'vitest';
+import { authorityHash } from '../../../shared/host/authority-hash.ts';
 import { describeConfigFault } from '../../rules/config-settings.ts';
+import { PINNED_AUTHORITY_FILE } from '../http/pinned-authority.ts';
 import { loadConfig } from './load-config.ts';
 
 const load = (args: readonly string[], files: Readonly<Record<string, string>> = {}) =>
@@ -429,5 +431,41 @@ describe('a relay', () => {
     expect(faults('heartbeatCertificateAuthorityFile: /ca.pem\n')).toEqual([
       'heartbeatEndpoint: expected the https URL of the relay of the site CA',
     ]);
+  });
+});
+
+describe('what an earlier run left on the disk', () => {
+  const hash = authorityHash(CA);
+  const argsOf = (caHash: string) => [ENDPOINT, `--ca-hash=${caHash}`, '--root-dir=/state'];
+  const kept = `/state/${PINNED_AUTHORITY_FILE}`;
+
+  it('is the authority that was found by its hash', () => {
+    expect(configOf(argsOf(hash), { [kept]: CA }).certificateAuthority).toBe(CA);
+  });
+
+  it.each<[string, Readonly<Record<string, string>>]>([
+    ['is another authority', { [kept]: rootCertificates[1] ?? '' }],
+    ['is no authority', { [kept]: 'x' }],
+    ['is nothing', {}],
+  ])('%s: the authority has to be found again', (_, files) => {
+    expect(configOf(argsOf(hash), files)).toMatchObject({ caHash: hash });
+    expect(configOf(argsOf(hash), files).certificateAuthority).toBeUndefined();
+  });
+
+  it('is not read without a hash', () => {
+    expect(configOf([ENDPOINT, '--root-dir=/state'], { [kept]: CA }).certificateAuthority).toBeUndefined();
+  });
+});
+
+it('reports faults of settings also when the file has a fault', () => {
+  const text = `${AGENT}nodeName: 7\n---\napiVersion: nodekeeper.dev/v1alpha1\nkind: [\n`;
+  expect(faultsOf(['--config=a.yaml'], { 'a.yaml': text }).every((each) => each.startsWith('a.yaml:'))).toBe(true);
+  // Without its documents the endpoint is missing too; that is no fault of the user.
+  expect(faultsOf(['--config=none.yaml'])).toEqual([expect.stringMatching(/^--config cannot be read: /)]);
+});
+
+it('has no key for updates if the setting is empty', () => {
+  expect(configOf(['--config=a.yaml'], { 'a.yaml': `${AGENT}updatePublicKey: ''\n` })).toMatchObject({
+    endpoint: 'https://example.test',
   });
 });
