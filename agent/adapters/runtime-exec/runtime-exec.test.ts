@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
@@ -213,6 +213,24 @@ describe('restarts', () => {
       .filter((wait) => wait !== 10_000 || waits.length < 3)
       .map((wait) => Math.round(wait / 1_000));
     expect(backOffs).toContain(20);
+  });
+
+  it('come later, as the same run, when there is no file for the output', async () => {
+    const time = new SteppedTime(Date.now());
+    const runtime = open(time);
+    const pod = shellPod(['exit 1'], { restartPolicy: 'Always' });
+    mkdirSync(fileOf(pod, 'c0.1.log'), { recursive: true });
+    await runtime.start(pod);
+    const shown = async () => (await podIn(runtime, pod))?.containers[0];
+    await until(async () => (await shown())?.state.kind === 'waiting', soon);
+    expect(await shown()).toMatchObject({
+      state: { reason: 'CreateContainerError', message: expect.stringContaining('EISDIR') },
+      restartCount: 0,
+      containerId: `exec://${uidOf(pod)}/c0/0`,
+    });
+    rmSync(fileOf(pod, 'c0.1.log'), { recursive: true });
+    await time.pass(10_000);
+    await until(async () => (await shown())?.restartCount === 1, soon);
   });
 
   it('do not come while the pod is being stopped', async () => {
