@@ -404,7 +404,9 @@ it.each([
         line: {
           address: '10.0.0.1',
           send: () => own.received('{"kind":"seen"}'),
-          close: async () => void (closes += 1),
+          close: async () => {
+            closes += 1;
+          },
         },
       };
     },

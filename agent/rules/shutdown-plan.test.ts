@@ -4,7 +4,11 @@ import { shutdownPlan } from './shutdown-plan.ts';
 
 const pod = (name: string, priority: number | undefined, graceSeconds: number, namespace?: string): KubeObject => ({
   metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
-  spec: { ...(priority === undefined ? {} : { priority }), terminationGracePeriodSeconds: graceSeconds, containers: [] },
+  spec: {
+    ...(priority === undefined ? {} : { priority }),
+    terminationGracePeriodSeconds: graceSeconds,
+    containers: [],
+  },
 });
 const BUCKETS = [
   { priority: 0, shutdownGracePeriodSeconds: 30 },

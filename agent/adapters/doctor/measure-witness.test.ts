@@ -22,7 +22,12 @@ async function relayOf() {
     relay: async () => ({ status: 503, body: {} }),
     site: () => {
       opened += 1;
-      return { received() {}, closed: () => void (closed += 1) };
+      return {
+        received() {},
+        closed() {
+          closed += 1;
+        },
+      };
     },
   });
   onTestFinished(() => relay.close());

@@ -46,7 +46,7 @@ it('is held by a program in a session of its own, until its release', async () =
 });
 
 it('is not held before the program answers with all that it was sent', async () => {
-  const lock = await take("printf he; sleep 0.1; printf 'ld\\n'; touch ${0%/*}/answered; exec cat >/dev/null");
+  const lock = await take(`printf he; sleep 0.1; touch ${directory}/answered; echo ld; exec cat >/dev/null`);
   expect(existsSync(join(directory, 'answered'))).toBe(true);
   await lock.release();
 });
