@@ -18,8 +18,8 @@ interface Section {
   readonly constraints: readonly Constraint[];
 }
 
-/** Other tests show these: their requests have another form. */
-const isTestedElsewhere = ({ reason }: LeftOut): boolean => reason.startsWith('tested in ');
+/** No difference: another test shows it, or a default makes it hold, as upstream. */
+const isNoDifference = ({ reason }: LeftOut): boolean => /^tested in |^(it is|they are) set to /.test(reason);
 
 /** A row for each reason, with the fields of every section that it holds for. */
 function leftOutRows(sections: readonly Section[]): string {
@@ -27,7 +27,7 @@ function leftOutRows(sections: readonly Section[]): string {
     constraints.filter((each) => each.kind === 'leftOut').map((each) => ({ name, each })),
   );
   const byReason = Map.groupBy(
-    found.filter(({ each }) => !isTestedElsewhere(each)),
+    found.filter(({ each }) => !isNoDifference(each)),
     ({ each }) => each.reason,
   );
   return [...byReason]
