@@ -32,12 +32,14 @@ export function greeting(cluster: Greeted): string {
     lines.push(
       '  kubectl create deployment web --image=nginx --replicas=3',
       '  kubectl get pods -o wide',
-      `  npm run fleet -- ${data}silence edge-b-0     # its heartbeats stop: NotReady after the grace period (40 s)`,
+      `  npx nodekeeper demo fleet ${data}silence edge-b-0     # its heartbeats stop: NotReady after the grace period (40 s)`,
       '  kubectl get events',
-      `  npm run fleet -- ${data}beat edge-b-0`,
+      `  npx nodekeeper demo fleet ${data}beat edge-b-0`,
     );
     if (cluster.ec2Nodes > 0) {
-      lines.push(`  npm run cloud -- ${data}terminate edge-a-0   # its instance terminates: the Node is deleted`);
+      lines.push(
+        `  npx nodekeeper demo cloud ${data}terminate edge-a-0   # its instance terminates: the Node is deleted`,
+      );
     }
     lines.push('  npx nodekeeper decisions');
   } else {

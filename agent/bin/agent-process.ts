@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { SITE_STATUS_HEADER } from '../../shared/agents/site-status.ts';
+import { NODEKEEPER_VERSION } from '../../shared/config/version.ts';
 import { gzip } from '../../shared/gzip.ts';
 import { KUBERNETES_VERSION } from '../../shared/kinds/generated/version.ts';
 import type { Log } from '../../shared/observability/log.ts';
@@ -47,9 +48,9 @@ import { SHUTDOWN_STATE_FILE } from '../rules/shutdown-state.ts';
 import { openPlatform } from './open-platform.ts';
 import { promiseSilence, type SleepCommand } from './sleep.ts';
 
-/** Set by the build. From source: that of package.json. */
+/** Set by the build. */
 declare const NODEKEEPER_AGENT_RELEASE: string | undefined;
-export const RELEASE = typeof NODEKEEPER_AGENT_RELEASE === 'string' ? NODEKEEPER_AGENT_RELEASE : '0.1.0';
+export const RELEASE = typeof NODEKEEPER_AGENT_RELEASE === 'string' ? NODEKEEPER_AGENT_RELEASE : NODEKEEPER_VERSION;
 /** Reported as the kubelet's version: clients derive the features of a node from it. */
 export const AGENT_VERSION = `${KUBERNETES_VERSION}-nodekeeper.${RELEASE}`;
 /** Concurrent requests besides heartbeats. */

@@ -10,10 +10,12 @@
 # them as processes of this machine. none runs no pods. Graceful shutdown is on: 40 s, the last 10 s for critical pods.
 # --update-key is the public key that signs releases of the agent: with it the agent updates itself. An existing
 # configuration is kept. --root installs into a directory, for images. --uninstall keeps key and configuration, unless --purge.
+# A Node.js beside this script is installed, too, and runs the agent. The Debian package has this script as
+# nodekeeper-agent-setup: the program is installed there already.
 set -eu
 
 die() { echo "install.sh: $*" >&2; exit 1; }
-usage() { sed -n '2,12s/^# \{0,1\}//p' "$0"; exit "${1:-2}"; }
+usage() { sed -n '2,14s/^# \{0,1\}//p' "$0"; exit "${1:-2}"; }
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 root='' endpoint='' cluster='' name='' runtime='' authority='' ca_hash='' bootstrap='' bootstrap_text='' token='' update_key='' start=yes
@@ -43,6 +45,8 @@ while [ $# -gt 0 ]; do
   shift 2
 done
 
+# Of the Debian package: its files are those of dpkg.
+case $here in */usr/lib/nodekeeper-agent) packaged=yes ;; *) packaged=no ;; esac
 lib=$root/usr/local/lib/nodekeeper
 units=$root/etc/systemd/system
 drop_ins=$units/nodekeeper-agent.service.d
@@ -71,8 +75,11 @@ uninstall() {
     # Secrets and tokens of these pods. The unit keeps the directory when it stops.
     rm -rf /run/nodekeeper
   fi
-  rm -rf "$lib" "$drop_ins"
-  rm -f "$units/nodekeeper-agent.service" "$units/nodekeeper-pods.service" "$command"
+  rm -rf "$drop_ins"
+  if [ "$packaged" = no ]; then
+    rm -rf "$lib"
+    rm -f "$units/nodekeeper-agent.service" "$units/nodekeeper-pods.service" "$command"
+  fi
   # Only the file that this script or the agent wrote.
   if [ -e "$logind" ] && [ "$(head -n 1 "$logind")" = "$logind_comment" ]; then rm -f "$logind"; fi
   if [ "$purge" = yes ]; then rm -rf "$root/var/lib/nodekeeper" "$root/etc/nodekeeper"; fi
@@ -92,9 +99,10 @@ for file in nodekeeper-agent.mjs start-agent.mjs; do
   [ -f "$here/$file" ] || die "$file is not beside this script; npm run agent:build makes it"
 done
 if [ -z "$root" ]; then
-  command -v node >/dev/null || die "Node.js 22.18.0 or later has to be on the PATH"
+  if [ -x "$here/node" ]; then node=$here/node; else node=node; fi
+  command -v "$node" >/dev/null || die "Node.js 22.18.0 or later has to be on the PATH"
   # The agent checks which Node.js it needs.
-  node "$here/nodekeeper-agent.mjs" --help >/dev/null || die "the agent does not run here; nothing was installed"
+  "$node" "$here/nodekeeper-agent.mjs" --help >/dev/null || die "the agent does not run here; nothing was installed"
 fi
 has_podman() { if [ -n "$root" ]; then [ -x "$root/usr/bin/podman" ]; else command -v podman >/dev/null; fi; }
 # The unit must fit the configuration, which is kept.
@@ -125,14 +133,27 @@ put() { # MODE FROM TO
   mv -f "$3.new" "$3"
 }
 
-install -d -m 0755 "$lib" "$root/etc/nodekeeper" "$units" "$drop_ins" "$root/etc/systemd/logind.conf.d" \
-  "$root/usr/local/bin"
+install -d -m 0755 "$root/etc/nodekeeper" "$drop_ins" "$root/etc/systemd/logind.conf.d"
 install -d -m 0700 "$root/var/lib/nodekeeper"
-put 0755 "$here/nodekeeper-agent.mjs" "$lib/nodekeeper-agent.mjs"
-put 0755 "$here/start-agent.mjs" "$lib/start-agent.mjs"
-ln -sfn ../lib/nodekeeper/start-agent.mjs "$command"
-put 0644 "$here/nodekeeper-agent.service" "$units/nodekeeper-agent.service"
-put 0644 "$here/nodekeeper-pods.service" "$units/nodekeeper-pods.service"
+if [ "$packaged" = no ]; then
+  install -d -m 0755 "$lib" "$units" "$root/usr/local/bin"
+  put 0755 "$here/nodekeeper-agent.mjs" "$lib/nodekeeper-agent.mjs"
+  put 0755 "$here/start-agent.mjs" "$lib/start-agent.mjs"
+  put 0644 "$here/nodekeeper-pods.service" "$units/nodekeeper-pods.service"
+  if [ -x "$here/node" ]; then
+    put 0755 "$here/node" "$lib/node"
+    own=/usr/local/lib/nodekeeper
+    sed "s#^ExecStart=/usr/bin/env node #ExecStart=$own/node #" "$here/nodekeeper-agent.service" > "$units/nodekeeper-agent.service.new"
+    printf '#!/bin/sh\nexec %s/node %s/start-agent.mjs "$@"\n' "$own" "$own" > "$command.new"
+    chmod 0755 "$command.new"
+    mv -f "$command.new" "$command"
+    mv -f "$units/nodekeeper-agent.service.new" "$units/nodekeeper-agent.service"
+  else
+    rm -f "$lib/node"
+    put 0644 "$here/nodekeeper-agent.service" "$units/nodekeeper-agent.service"
+    ln -sfn ../lib/nodekeeper/start-agent.mjs "$command"
+  fi
+fi
 # The version that is installed now starts, not the one of an earlier update.
 rm -f "$root/var/lib/nodekeeper/agents/trial.json" "$root/var/lib/nodekeeper/agents/current"
 [ -z "$update_key" ] || put 0644 "$update_key" "$root/etc/nodekeeper/update-key.pem"

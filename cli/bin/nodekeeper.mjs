@@ -9,7 +9,7 @@ import { HUB_NODE_FLAGS, NODE_FLAGS } from '../../shared/config/serve-flags.mjs'
 const own = fileURLToPath(new URL('../../node_modules/node/bin/node', import.meta.url));
 const main = fileURLToPath(new URL('./nodekeeper.ts', import.meta.url));
 const hasOwn = existsSync(own);
-if (!hasOwn) requireNode('nodekeeper', 'run `npm ci`, which installs one for this repository, or install a newer one');
+if (!hasOwn) requireNode('nodekeeper', 'install a newer one; `npm ci` brings one to a clone of the repository');
 const words = process.argv.slice(2);
 const isHub = words.some((word) => word.split('=')[0] === '--upstream');
 const flags = words[0] !== 'serve' ? [] : isHub ? HUB_NODE_FLAGS : NODE_FLAGS;

@@ -9,6 +9,7 @@ import { EXPLAIN_USAGE, explainCommand } from '../explain.ts';
 import { JOIN_USAGE, joinCommand } from '../join-command.ts';
 import { KUBECONFIG_USAGE, kubeconfigCommand } from '../kubeconfig-command.ts';
 import { TOKEN_USAGE, tokenCommand } from '../token.ts';
+import { VERSION_USAGE, versionCommand } from '../version.ts';
 
 /** Commands to the file of a cluster on this machine. */
 const OPERATIONS = ['backup', 'check', 'restore'];
@@ -37,6 +38,25 @@ if (process.argv[2] === 'move') {
   process.exit(await moveCommand(process.argv.slice(3), { print: (line) => console.log(line) }));
 }
 
+/** Commands to a running `serve --demo`, loaded when asked for. Each reads the words of the process. */
+const DEMONSTRATION: Readonly<Record<string, () => Promise<unknown>>> = {
+  fleet: () => import('../../demo/bin/fleet.ts'),
+  cloud: () => import('../../demo/bin/cloud.ts'),
+  machine: () => import('../../demo/bin/machine.ts'),
+};
+const DEMO_USAGE =
+  'nodekeeper demo fleet|cloud|machine ...    the machines of `serve --demo`; --help lists the commands';
+
+/** The command line is one of these. @returns whether it was */
+async function ranDemonstration(): Promise<boolean> {
+  const [noun = ''] = process.argv.slice(3);
+  const command = Object.hasOwn(DEMONSTRATION, noun) ? DEMONSTRATION[noun] : undefined;
+  if (process.argv[2] !== 'demo' || command === undefined) return false;
+  process.argv.splice(2, 2);
+  await command();
+  return true;
+}
+
 const COMMANDS: Readonly<Record<string, (args: readonly string[], io: CommandIo) => Promise<void>>> = {
   kubeconfig: kubeconfigCommand,
   token: tokenCommand,
@@ -47,9 +67,12 @@ const COMMANDS: Readonly<Record<string, (args: readonly string[], io: CommandIo)
   advise: adviseCommand,
   doctor: doctorCommand,
   console: consoleCommand,
+  version: versionCommand,
 };
 const usages = [
   ...SERVER_USAGE,
+  DEMO_USAGE,
+  VERSION_USAGE,
   KUBECONFIG_USAGE,
   TOKEN_USAGE,
   BOOTSTRAP_TOKEN_USAGE,
@@ -63,9 +86,12 @@ const usages = [
 const USAGE = ['usage:', ...usages.map((line) => `  ${line}`)].join('\n');
 
 const [name = '', ...args] = process.argv.slice(2);
+const isDemonstration = await ranDemonstration();
 const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
 const isHelp = name === '-h' || name === 'help' || process.argv.includes('--help');
-if (command === undefined || isHelp) {
+if (isDemonstration) {
+  // Its command sets the exit code.
+} else if (command === undefined || isHelp) {
   (isHelp ? console.log : console.error)(name === '' || isHelp ? USAGE : `unknown command: ${name}\n${USAGE}`);
   process.exitCode = isHelp ? 0 : 2;
 } else {

@@ -1,4 +1,8 @@
-/** The page as three files, built when a browser first asks for it: nothing generated is committed. */
+/**
+ * The page as three files. A clone builds its script when a browser first asks for it, because nothing generated is
+ * committed. The published package has it.
+ */
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
@@ -16,10 +20,29 @@ export const PAGE_PATHS: ReadonlySet<string> = new Set(['/', '/console.css', '/c
 export type PageFiles = ReadonlyMap<string, PageFile>;
 
 const PAGE = fileURLToPath(new URL('../page/', import.meta.url));
+const BUILT_SCRIPT = `${PAGE}console.js`;
 const GZIP_LEVEL = 9;
 
 /** @throws ConsoleError 500 without the bundler, which is not a dependency of a deployment */
 export async function buildPageFiles(): Promise<PageFiles> {
+  const script = existsSync(BUILT_SCRIPT) ? await readFile(BUILT_SCRIPT) : await bundlePage();
+  const file = (contentType: string, content: Uint8Array): PageFile => ({
+    contentType: `${contentType}; charset=utf-8`,
+    bytes: gzipSync(content, { level: GZIP_LEVEL }),
+  });
+  return new Map([
+    ['/', file('text/html', await readFile(`${PAGE}index.html`))],
+    ['/console.css', file('text/css', await readFile(`${PAGE}console.css`))],
+    ['/console.js', file('text/javascript', script)],
+  ]);
+}
+
+/**
+ * The script of the page.
+ *
+ * @throws ConsoleError 500 without the bundler
+ */
+export async function bundlePage(): Promise<Uint8Array> {
   const { build, stop } = await loadBundler();
   const { outputFiles } = await build({
     entryPoints: { console: `${PAGE}main.ts` },
@@ -37,15 +60,7 @@ export async function buildPageFiles(): Promise<PageFiles> {
   await stop();
   const script = outputFiles.find(({ path }) => path.endsWith('.js'));
   if (script === undefined) throw new Error('the page has no script');
-  const file = (contentType: string, content: Uint8Array): PageFile => ({
-    contentType: `${contentType}; charset=utf-8`,
-    bytes: gzipSync(content, { level: GZIP_LEVEL }),
-  });
-  return new Map([
-    ['/', file('text/html', await readFile(`${PAGE}index.html`))],
-    ['/console.css', file('text/css', await readFile(`${PAGE}console.css`))],
-    ['/console.js', file('text/javascript', script.contents)],
-  ]);
+  return script.contents;
 }
 
 /** Loaded here: neither the other commands of the CLI nor a console without a page need it. */

@@ -1,5 +1,5 @@
 /**
- * npm run cloud -- list|terminate NODE…|stop NODE…|start NODE…|vanish NODE…|error CODE|error none
+ * nodekeeper demo cloud list|terminate NODE…|stop NODE…|start NODE…|vanish NODE…|error CODE|error none
  *
  * Says what the EC2 of the running cluster does to instances, and which error it answers. A node is named by its name
  * or its instance id; globs are accepted, quoted from the shell.
@@ -14,7 +14,7 @@ import {
 } from '../ec2/control.ts';
 import { complain, printTable, runControlCommand } from './control-command.ts';
 
-const USAGE = `usage: npm run cloud -- [--data DIR] COMMAND
+const USAGE = `usage: nodekeeper demo cloud [--data DIR] COMMAND
 
   list               instances of the local EC2
   terminate NODE…    they shut down and end
@@ -29,7 +29,8 @@ async function obey(words: readonly string[], dataDir: string): Promise<number |
   if (command === undefined) return undefined;
 
   const outcome = await sendCloudCommand(join(dataDir, CLOUD_SOCKET), command);
-  if (outcome.kind === 'notRunning') return complain(`nothing is running in ${dataDir}; start it with: npm start`);
+  if (outcome.kind === 'notRunning')
+    return complain(`nothing is running in ${dataDir}; start it with: npx nodekeeper serve --demo`);
   const { reply } = outcome;
   switch (reply.kind) {
     case 'listed':
@@ -52,7 +53,7 @@ async function obey(words: readonly string[], dataDir: string): Promise<number |
       console.log(reply.code === null ? 'EC2 answers' : `EC2 answers ${reply.code} to every call`);
       return 0;
     case 'unknown':
-      return complain(`no such instance: ${reply.names.join(', ')} (npm run cloud -- list)`);
+      return complain(`no such instance: ${reply.names.join(', ')} (nodekeeper demo cloud list)`);
     case 'malformed':
       return complain(`the running EC2 did not understand: ${reply.why}`);
   }

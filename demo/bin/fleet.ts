@@ -1,5 +1,5 @@
 /**
- * npm run fleet -- silence NAME…|beat NAME…|sleep --for TIME [--reason TEXT] NAME…|flap [--times N] [--for TIME] NAME…|
+ * nodekeeper demo fleet silence NAME…|beat NAME…|sleep --for TIME [--reason TEXT] NAME…|flap [--times N] [--for TIME] NAME…|
  *                  label KEY=VALUE NAME…|relay start|kill|remove ZONE…|list [NAME…]
  *
  * Makes machines of the running cluster silent, announced or not, once or repeatedly, or lets them beat again. `label`
@@ -17,7 +17,7 @@ import {
 import { selectNames } from '../fleet/names.ts';
 import { type ControlOptions, complain, printTable, runControlCommand } from './control-command.ts';
 
-const USAGE = `usage: npm run fleet -- [--data DIR] COMMAND
+const USAGE = `usage: nodekeeper demo fleet [--data DIR] COMMAND
 
   silence NAME…                               stop these machines, as a power cut does
   beat NAME…                                  start them again
@@ -75,7 +75,8 @@ async function obey(words: readonly string[], dataDir: string, options: ControlO
   const { names } = command;
 
   const outcome = await sendFleetCommand(join(dataDir, FLEET_SOCKET), command);
-  if (outcome.kind === 'notRunning') return complain(`no fleet is running in ${dataDir}; start it with: npm start`);
+  if (outcome.kind === 'notRunning')
+    return complain(`no fleet is running in ${dataDir}; start it with: npx nodekeeper serve --demo`);
   const { reply } = outcome;
   switch (reply.kind) {
     case 'done':

@@ -1,5 +1,5 @@
 /**
- * npm run machine -- join NAME|link cut NAME|link restore NAME|power-cycle NAME|list
+ * nodekeeper demo machine join NAME|link cut NAME|link restore NAME|power-cycle NAME|list
  *
  * Real machines of the running cluster: agents of this machine, each behind a link that can be cut.
  */
@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { MACHINE_SOCKET, type MachineCommand, type MachineVerb, sendMachineCommand } from '../machines/control.ts';
 import { complain, printTable, runControlCommand } from './control-command.ts';
 
-const USAGE = `usage: npm run machine -- [--data DIR] COMMAND
+const USAGE = `usage: nodekeeper demo machine [--data DIR] COMMAND
 
   join NAME           start a real agent on this machine; its pods are processes
   link cut NAME       cut its link to the cluster; link restore NAME undoes that
@@ -39,7 +39,8 @@ async function obey(words: readonly string[], dataDir: string): Promise<number |
   const command = commandOf(words);
   if (command === undefined) return undefined;
   const outcome = await sendMachineCommand(join(dataDir, MACHINE_SOCKET), command);
-  if (outcome.kind === 'notRunning') return complain(`nothing is running in ${dataDir}; start it with: npm start`);
+  if (outcome.kind === 'notRunning')
+    return complain(`nothing is running in ${dataDir}; start it with: npx nodekeeper serve --demo`);
   const { reply } = outcome;
   switch (reply.kind) {
     case 'listed':

@@ -8,6 +8,7 @@ import type { AnswerPodLog, AnswerWatch } from '../../shared/api/call.ts';
 import { type RequestOptions, requestDependencies } from '../../shared/api/request-dependencies.ts';
 import { serveApi } from '../../shared/api/serve.ts';
 import { answerLongPoll } from '../../shared/api/watch/long-poll.ts';
+import { NODEKEEPER_VERSION } from '../../shared/config/version.ts';
 import { defined } from '../../shared/defined.ts';
 import type { CidrSet } from '../../shared/fleet/cidrs/cidr-set.ts';
 import { createCidrSets } from '../../shared/fleet/cidrs/cluster-cidrs.ts';
@@ -36,9 +37,6 @@ import { answerNodeLogs } from './logs/node-logs.ts';
 import { answerMetrics } from './metrics/answer-metrics.ts';
 import type { MetricFamily } from './metrics/open-metrics.ts';
 import type { OpenApi, OpenApiResource } from './openapi/openapi.ts';
-
-/** The release of this project, as `kubectl version` shows it. */
-export const NODEKEEPER_VERSION = '0.1.0';
 
 export interface ApiOptions extends RequestOptions {
   /** Names the cluster in tokens of machines. Absent: hubs do not learn it. */

@@ -6,7 +6,6 @@
  */
 
 import { execFile } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
@@ -14,13 +13,13 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { parse } from 'yaml';
 import { listenOnLoopback } from '../../shared/host/loopback.ts';
-import type { KubeAgentRelease, KubeNode, KubePod } from '../../shared/kinds/types.ts';
-import { apiInMemory } from '../support/api-in-memory.ts';
-import { startTlsServer } from '../support/tls-server.ts';
+import type { KubeAgentRelease, KubePod } from '../../shared/kinds/types.ts';
 import { until } from '../support/until.ts';
+import { nodeApi } from './node-api.ts';
 
 const [DIST = '', RESULTS = ''] = process.argv.slice(2);
 const NODE = 'edge-1';
+const { api, certificates, conditionOf, get, nodeOf, serve } = nodeApi(NODE);
 const WORK = '/tmp/story';
 const RELEASE_SCRIPT = fileURLToPath(new URL('../../scripts/agent-release.ts', import.meta.url));
 const soon = { withinMs: 60_000, everyMs: 200 };
@@ -42,36 +41,8 @@ async function doctorReport(): Promise<unknown> {
   }
 }
 
-const certificates: string[] = [];
-const api = apiInMemory({
-  uuid: randomUUID,
-  clock: { nowMs: Date.now },
-  users: { 'node-token': { name: `system:node:${NODE}`, groups: ['system:nodes', 'system:authenticated'] } },
-  apiAuthorities: () => certificates.join(''),
-});
-
-async function serveApi() {
-  const server = await startTlsServer(async (request, response) => {
-    const pieces: Buffer[] = [];
-    for await (const piece of request as AsyncIterable<Buffer>) pieces.push(piece);
-    const { authorization = '', accept = '', prefer = '' } = request.headers as Record<string, string>;
-    const answer = await api.send(request.method ?? '', request.url ?? '', {
-      body: Buffer.concat(pieces),
-      contentType: request.headers['content-type'] ?? 'application/json',
-      accept,
-      headers: { authorization, ...(prefer === '' ? {} : { prefer }) },
-    });
-    response.writeHead(answer.code, { ...answer.headers, date: new Date().toUTCString() }).end(answer.bytes);
-  });
-  certificates.push(server.certificateAuthority);
-  return server;
-}
-
-const get = async <T>(path: string): Promise<T> => (await api.send('GET', path)).body as T;
-const nodeOf = () => get<KubeNode>(`/api/v1/nodes/${NODE}`);
 const versionOf = async () => (await nodeOf()).status?.nodeInfo?.['kubeletVersion'];
 const podOf = () => get<KubePod>('/api/v1/namespaces/default/pods/web');
-const conditionOf = (node: KubeNode, type: string) => node.status?.conditions?.find((each) => each.type === type);
 const unit = (property: string): Promise<string> =>
   run('systemctl', 'show', '-P', property, 'nodekeeper-agent.service');
 /** The process id of the only program of the pod. */
@@ -178,7 +149,7 @@ async function shutDown(): Promise<void> {
 process.on('SIGTERM', () => undefined);
 mkdirSync(WORK, { recursive: true });
 try {
-  const server = await serveApi();
+  const server = await serve();
   await createPod();
   await install(server.url);
   await killAgent();

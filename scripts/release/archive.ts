@@ -1,0 +1,25 @@
+/** Archives whose bytes depend on their content only. */
+import { execFileSync } from 'node:child_process';
+
+/** Of every file in every archive: 2020-01-01. Seconds. */
+export const FILE_SECONDS = 1_577_836_800;
+
+/** Writes a folder as a compressed archive. @param name of the folder in the archive */
+export function packFolder(parent: string, name: string, archive: string): void {
+  execFileSync('tar', [...REPRODUCIBLE, '-C', parent, '-I', 'gzip -n -6', '-cf', archive, name]);
+}
+
+/** Writes the content of a folder as an archive, uncompressed. */
+export function packContent(folder: string, archive: string): void {
+  execFileSync('tar', [...REPRODUCIBLE, '-C', folder, '-cf', archive, '.']);
+}
+
+const REPRODUCIBLE = [
+  '--sort=name',
+  `--mtime=@${FILE_SECONDS}`,
+  '--owner=0',
+  '--group=0',
+  '--numeric-owner',
+  '--mode=u=rwX,go=rX',
+  '--format=gnu',
+];
