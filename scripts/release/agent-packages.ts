@@ -102,7 +102,7 @@ fi
 if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi`,
 };
 
-const OVERRIDES = `# The release of Node.js as its project builds it, whose libraries are its own.
+const OVERRIDES = `# The release of Node.js as its project builds it, with libraries of its own.
 nodekeeper-agent: embedded-library *
 nodekeeper-agent: unstripped-binary-or-object *
 nodekeeper-agent: hardening-no-pie *

@@ -1,4 +1,4 @@
-/** Archives whose bytes depend on their content only. */
+/** Archives with bytes that depend on their content only. */
 import { execFileSync } from 'node:child_process';
 
 /** Of every file in every archive: 2020-01-01. Seconds. */

@@ -2,8 +2,8 @@
  * npm run release -- --version X [--out DIR] [--key FILE] [--only NAME,…]
  *
  * Builds what users install, into dist/release/X: packages of npm, the agent for Linux as archives and Debian packages,
- * the list of parts of each (CycloneDX), and SHA256SUMS, signed with minisign where a key is given. Two builds of one
- * commit are equal byte by byte.
+ * the list of parts of each (CycloneDX), and SHA256SUMS, signed with minisign where `--key` names a key. Two builds of
+ * one commit are equal byte by byte.
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -76,7 +76,7 @@ interface Built {
 
 const AGENT = ['agent/bin/start-agent.ts', 'agent/bin/nodekeeper-agent.ts'];
 
-/** npm gives every file the same time and owner. @returns the path of the package */
+/** npm sets one time and owner for all files. @returns the path of the package */
 const packNpm = (folder: string, out: string): string => {
   const pack = ['pack', '--offline', '--silent', '--pack-destination', out];
   return join(out, execFileSync('npm', pack, { cwd: folder, encoding: 'utf8' }).trim());

@@ -1,6 +1,6 @@
 /**
  * The parts of an artefact that others wrote, as CycloneDX 1.6 (https://cyclonedx.org/docs/1.6/json): the packages of
- * npm whose files the bundler read, and Node.js where it is beside them.
+ * npm that the bundler read, and Node.js where it is beside them.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ interface LockedPackage {
   readonly license?: string;
 }
 
-/** Folders of packages, such as node_modules/zod, whose files these entry points import, on demand ones included. */
+/** Folders of packages, such as node_modules/zod, that these entry points import, on demand ones included. */
 export async function bundledPackages(entryPoints: readonly string[]): Promise<readonly string[]> {
   const { metafile } = await build({
     entryPoints: Object.fromEntries(entryPoints.map((entry, index) => [`entry-${index}`, join(ROOT, entry)])),

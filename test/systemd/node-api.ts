@@ -4,7 +4,7 @@ import type { KubeNode } from '../../shared/kinds/types.ts';
 import { apiInMemory } from '../support/api-in-memory.ts';
 import { startTlsServer } from '../support/tls-server.ts';
 
-/** @param node whose credential is the token `node-token` */
+/** @param node its credential is the token `node-token` */
 export function nodeApi(node: string) {
   const certificates: string[] = [];
   const api = apiInMemory({
