@@ -39,25 +39,25 @@ const PRINTS: Readonly<Record<string, RegExp>> = {
   'kubectl get nodes -o wide': /(edge-[abc]-[01] +Ready .*simulated:.*\n){6}/,
   'kubectl create deployment web --image=nginx --replicas=3': /deployment\.apps\/web created/,
   'kubectl get pods -o wide': /(web-\S+ +1\/1 +Running .*\n){3}/,
-  'npm run fleet -- silence edge-b-0': /edge-b-0 silent/,
+  'npx nodekeeper demo fleet silence edge-b-0': /edge-b-0 silent/,
   'kubectl get nodes': /edge-b-0 +NotReady/,
   'kubectl get events': /Normal +NodeNotReady +node\/edge-b-0/,
-  'npm run fleet -- beat edge-b-0': /edge-b-0 beating/,
-  'npm run cloud -- terminate edge-a-0': /edge-a-0/,
+  'npx nodekeeper demo fleet beat edge-b-0': /edge-b-0 beating/,
+  'npx nodekeeper demo cloud terminate edge-a-0': /edge-a-0/,
   'npx nodekeeper explain node edge-a-0 --verify':
     /NodeDeleted +EC2 instance state terminated[\s\S]*decisions replayed: same outcome/,
   'npx nodekeeper decisions': /node\/edge-b-0 +MarkUnknown[\s\S]*node\/edge-a-0 +NodeDeleted/,
   'kubectl run hello --image=none --restart=Never --overrides=\'{"spec":{"nodeName":"my-machine"}}\' --command -- date':
     /pod\/hello created/,
   'kubectl logs hello': /\d\d:\d\d:\d\d/,
-  'npm run machine -- join site-1': /site-1 joins/,
+  'npx nodekeeper demo machine join site-1': /site-1 joins/,
   [`kubectl run clock --image=none --overrides='{"spec":{"nodeName":"site-1"}}' --command -- sh -c "date >> $PWD/.nodekeeper/starts; sleep infinity"`]:
     /pod\/clock created/,
   'kubectl wait --for=condition=Ready pod/clock --timeout=60s': /condition met/,
-  'npm run machine -- link cut site-1': /site-1 link cut/,
-  'npm run machine -- power-cycle site-1': /site-1 starts again/,
+  'npx nodekeeper demo machine link cut site-1': /site-1 link cut/,
+  'npx nodekeeper demo machine power-cycle site-1': /site-1 starts again/,
   'cat .nodekeeper/starts': /^(.+\n){2}$/,
-  'npm run machine -- link restore site-1': /site-1 link restored/,
+  'npx nodekeeper demo machine link restore site-1': /site-1 link restored/,
   'kubectl get pod clock': /clock +1\/1 +Running +1 /,
   'npm run simulate -- --policy policy.example.yaml scenarios/one-zone-dark.yaml': /one-zone-dark: holds/,
 };
@@ -171,12 +171,12 @@ describe.skipIf(kubectlOf(32) === undefined)('the first session', { timeout: 180
   });
 
   it('silences a machine, and terminates another', async () => {
-    await prints('npm run fleet -- silence edge-b-0');
+    await prints('npx nodekeeper demo fleet silence edge-b-0');
     const watch = type('kubectl get nodes --watch');
-    await prints('npm run cloud -- terminate edge-a-0');
+    await prints('npx nodekeeper demo cloud terminate edge-a-0');
     await prints('kubectl get nodes');
     await prints('kubectl get events');
-    await prints('npm run fleet -- beat edge-b-0');
+    await prints('npx nodekeeper demo fleet beat edge-b-0');
     await shows(watch, /edge-a-0 +NotReady/);
     await interrupt(watch);
     await prints('npx nodekeeper explain node edge-a-0 --verify');
@@ -192,7 +192,7 @@ describe.skipIf(kubectlOf(32) === undefined)('the first session', { timeout: 180
   });
 
   it('cuts a link and the power: a pod starts again without the cluster, and does not when the link returns', async () => {
-    const story = commands.slice(commands.indexOf('npm run machine -- join site-1'));
+    const story = commands.slice(commands.indexOf('npx nodekeeper demo machine join site-1'));
     for (const command of story.slice(0, story.indexOf('kubectl get pod clock') + 1)) await prints(command);
     expect(readFileSync(join(tree, '.nodekeeper/starts'), 'utf8')).toMatch(PRINTS['cat .nodekeeper/starts']!);
   });

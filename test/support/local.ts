@@ -50,7 +50,7 @@ export interface LocalForTest {
   readonly client: ApiClient;
   /** Body of a GET that must succeed. For looks that are repeated: they would start hundreds of kubectl. */
   read(path: string): Promise<unknown>;
-  /** Runs `npm run fleet -- …` against it. */
+  /** Runs `npx nodekeeper demo fleet …` against it. */
   fleet(...args: readonly string[]): Promise<{ exitCode: number; stdout: string; stderr: string }>;
   /** Requests its exit and waits; removes the data directory unless the caller passed it. */
   stop(): Promise<void>;
