@@ -11,7 +11,7 @@ const AGENT = /^agent\//;
 /** Other test files outside of the noun's folder. What only more distant tests detect lacks a near test. */
 const OTHERS_MAX = 6;
 
-/** Those that load `source`: of its function, noun or program, of the suites, and a few others by imports in between. */
+/** Those that load `source`: of its function, noun or program, of the suites, and a few others by their distance. */
 export function nearTests(root: string, source: string, tests: readonly string[]): string[] {
   const loading = tests
     .map((test) => ({ test, distance: distancesFrom(root, test).get(source) ?? Number.POSITIVE_INFINITY }))

@@ -20,8 +20,9 @@ afterEach(() => {
 });
 
 function take(script: string, timeoutMs = 5_000) {
-  const text = `#!/bin/sh\necho $$ > ${directory}/pid\nprintf '%s\\n' "$@" "$DBUS_SYSTEM_BUS_ADDRESS" > ${directory}/call\n`;
-  writeFileSync(join(directory, 'systemd-inhibit'), `${text}${script}\n`, { mode: 0o755 });
+  const record = `printf '%s\\n' "$@" "$DBUS_SYSTEM_BUS_ADDRESS" > ${directory}/call`;
+  const text = `#!/bin/sh\necho $$ > ${directory}/pid\n${record}\n${script}\n`;
+  writeFileSync(join(directory, 'systemd-inhibit'), text, { mode: 0o755 });
   return takeInhibitorLock('unix:path=/bus', LOCK, timeoutMs);
 }
 const pid = (): number => Number(readFileSync(join(directory, 'pid'), 'utf8'));
@@ -68,7 +69,7 @@ it('is refused where there is no such program', async () => {
   );
 });
 
-it('is given up when its time is over, and the program is killed although it ignores the end of its input', async () => {
+it('is given up when its time is over, and a program that ignores the end of its input is killed', async () => {
   await expect(take('exec sleep 300', 100)).rejects.toThrow('could not acquire the lock: no answer in 100 ms');
   expect(runs()).toBe(false);
 });
