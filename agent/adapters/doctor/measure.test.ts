@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { freePort, listenOnLoopback } from '../../../shared/host/loopback.ts';
 import { folderForTest } from '../../../test/support/folder-for-test.ts';
 import { startTlsServer } from '../../../test/support/tls-server.ts';
@@ -161,5 +161,33 @@ describe('the running agent', () => {
       ...{ kind: 'absent', message: expect.stringContaining('ECONNREFUSED') },
     });
     expect(await readAgent(0)).toEqual({ kind: 'unknown' });
+  });
+});
+
+describe('the runtime podman', () => {
+  const found = async (script: string | undefined) => {
+    const folder = folderForTest();
+    if (script !== undefined) writeFileSync(join(folder, 'podman'), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+    vi.stubEnv('PATH', script === undefined ? folder : `${folder}:${process.env['PATH']}`);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    return readRuntime('podman');
+  };
+
+  it('has a version', async () => {
+    const script = 'echo "$*" >&2; [ "$3" = "{{.Client.Version}}" ] && echo " 4.3.1 "';
+    expect(await found(script)).toEqual({
+      kind: 'podman',
+      version: '4.3.1',
+      message: 'version --format {{.Client.Version}}',
+    });
+  });
+
+  it('fails with what it says, or is not there', async () => {
+    expect(await found('echo " no storage " >&2; exit 1')).toEqual({
+      kind: 'podman',
+      version: undefined,
+      message: 'no storage',
+    });
+    expect(await found(undefined)).toEqual({ kind: 'podman', version: undefined, message: 'spawn podman ENOENT' });
   });
 });

@@ -164,6 +164,7 @@ describe('the checks in the background', () => {
     await runtime.start(podOf('v', ['other']));
     const output = join(rootDirectory, 'pods/u/main.0.log');
     writeFileSync(output, Buffer.alloc(10 * 1024 * 1024 + 1));
+    for (let start = 0; start < 6; start += 1) writeFileSync(`${output}.${String(start).padStart(15, '0')}`, 'x');
     taken();
     await time.pass(999);
     expect(taken()).toEqual([]);
@@ -175,6 +176,8 @@ describe('the checks in the background', () => {
     expect(readFileSync(output).length).toBeGreaterThan(0);
     await time.pass(1);
     expect(readFileSync(output)).toHaveLength(0);
+    // Five files with the current one.
+    expect(readdirSync(join(rootDirectory, 'pods/u')).filter((file) => file.startsWith('main.0.log'))).toHaveLength(5);
     await runtime.close();
     taken();
     await time.pass(20_000);

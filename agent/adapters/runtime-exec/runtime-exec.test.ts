@@ -541,3 +541,19 @@ describe('the log of a container', () => {
     await expect(read(runtime, pod, more)).rejects.toThrow(message);
   });
 });
+
+it('is ready while it can write, has a version, and names limits that nothing enforces', async () => {
+  const options = { rootDirectory, time: realTime, log: silentLog, hostIp: () => undefined };
+  const runtime = execRuntime(options);
+  expect([runtime.version, runtime.limitWarning?.()]).toEqual(['exec://1.0.0', undefined]);
+  expect(await runtime.health()).toEqual({ kind: 'ready' });
+  rmSync(join(rootDirectory, 'pods'), { recursive: true });
+  expect(await runtime.health()).toEqual({
+    kind: 'notReady',
+    reason: expect.stringMatching(/^processes cannot be run: ENOENT: /),
+  });
+  await runtime.close();
+  const other = execRuntime({ ...options, version: '2.3.4', limitWarning: 'no control groups' });
+  expect([other.version, other.limitWarning?.()]).toEqual(['exec://2.3.4', 'no control groups']);
+  await other.close();
+});
