@@ -12,6 +12,7 @@ import type { PodRuntime } from '../ports/pod-runtime.ts';
 import type { ProbeClient } from '../ports/probe-client.ts';
 import { ADMITTED } from '../rules/pod-admission.ts';
 import { terminatedStatus } from '../rules/shutdown-status.ts';
+import { staticPod } from '../rules/static-pod.ts';
 import { createPodLoop, FIRST_LIST_MS, type PodLoop } from './pod-loop.ts';
 import type { PodLoopDependencies } from './pods/dependencies.ts';
 import { PodInputs, type RememberedInputs } from './pods/pod-inputs.ts';
@@ -919,5 +920,75 @@ describe('after a power cut', () => {
     await pass(60_000);
     await powerCut();
     expect(runtime.asked).toEqual([]);
+  });
+});
+
+describe('a static pod', () => {
+  const manifest: KubePod = {
+    metadata: { name: 'fixed' },
+    spec: { containers: [{ name: 'main', image: 'busybox' }], terminationGracePeriodSeconds: 1 },
+  };
+  const fixed = (hash: string): KubePod => staticPod(manifest, 'edge-1', hash, '2026-01-01T00:00:00Z');
+  const NAME = 'fixed-edge-1';
+  let files: readonly KubePod[];
+  const deletions = () => requests.filter(({ method }) => method === 'DELETE');
+  const mirrors = () => requests.filter(({ method, path }) => method === 'POST' && path === podsIn('default'));
+
+  beforeEach(async () => {
+    files = [fixed('h1')];
+    const uid = ((await server.send('GET', `${NODES}/edge-1`)).body as KubeObject).metadata.uid ?? '';
+    loop = newLoop({ staticPods: () => files, nodeUid: () => uid });
+  });
+
+  it('has a mirror pod, which stays, with its status', async () => {
+    await running();
+    await changed();
+    expect([mirrors().length, deletions()]).toEqual([1, []]);
+    expect((await stored(NAME))?.status?.['phase']).toBe('Running');
+    requests = [];
+    await changed();
+    expect(requests.filter(({ method }) => method !== 'GET')).toEqual([]);
+  });
+
+  it('has another mirror pod after its manifest changed', async () => {
+    await running();
+    files = [fixed('h2')];
+    await changed();
+    await pass(5_000);
+    expect(deletions().length).toBeGreaterThan(0);
+    expect((await stored(NAME))?.metadata.annotations?.['kubernetes.io/config.mirror']).toBe('h2');
+  });
+
+  it('loses its mirror pod with its manifest', async () => {
+    await running();
+    files = [];
+    await changed();
+    await pass(5_000);
+    expect(await stored(NAME)).toBeUndefined();
+    expect(runtime.asked.filter((each) => each.startsWith('start'))).toHaveLength(1);
+  });
+
+  it('has a new mirror pod after a user deletes it, and goes on', async () => {
+    await running();
+    const before = (await stored(NAME))?.metadata.uid;
+    await remove(NAME);
+    await changed();
+    await pass(5_000);
+    await changed();
+    await pass(5_000);
+    const after = (await stored(NAME))?.metadata;
+    expect([after === undefined, after?.uid === before, after?.deletionTimestamp]).toEqual([false, false, undefined]);
+    expect(runtime.asked.filter((each) => each.startsWith('start'))).toHaveLength(1);
+  });
+
+  it('reports its status again when another client changed that of its mirror pod', async () => {
+    await running();
+    await server.send('PATCH', `${podsIn('default')}/${NAME}/status`, {
+      contentType: 'application/merge-patch+json',
+      body: { status: { phase: 'Pending' } },
+    });
+    await changed();
+    await pass(5_000);
+    expect((await stored(NAME))?.status?.['phase']).toBe('Running');
   });
 });
