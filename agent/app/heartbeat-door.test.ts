@@ -178,7 +178,7 @@ it('connects again on both ways, and closes the one that it leaves', async () =>
   await both.send(BEAT);
   both.reconnect();
   expect(reconnected.splice(0)).toEqual([URL, 'api']);
-  // It does not answer: the next heartbeats go the other way, whose answer names another URL.
+  // It does not answer: the next heartbeats go the other way. Its answer names another URL.
   atDoor = answered(503);
   named = 'https://other.example';
   await both.send(BEAT);

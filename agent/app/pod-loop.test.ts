@@ -968,7 +968,7 @@ describe('a static pod', () => {
     expect(runtime.asked.filter((each) => each.startsWith('start'))).toHaveLength(1);
   });
 
-  it('has a new mirror pod after a user deletes it, and goes on', async () => {
+  it('has a new mirror pod after a user deletes it, and keeps running', async () => {
     await running();
     const before = (await stored(NAME))?.metadata.uid;
     await remove(NAME);

@@ -188,7 +188,7 @@ describe('the readiness gates of a pod', () => {
     });
   });
 
-  it('that nobody has written are false', () => {
+  it('that no client has written are false', () => {
     expect(readyOf()).toMatchObject({
       reason: 'ReadinessGatesNotReady',
       message:

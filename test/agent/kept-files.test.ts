@@ -1,4 +1,4 @@
-/** What the agent keeps in files, on a disk whose calls fail: each scenario runs again for each call that it makes. */
+/** What the agent keeps in files, on a disk with calls that fail: each scenario runs again for each call that it makes. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -185,7 +185,7 @@ describe('output that is too long', () => {
       .map((file) => [file, readFileSync(join(root, file)).length] as const);
 
   it.each<DiskFault>(['ENOSPC', 'EDQUOT'])(
-    'is cut although its copy has no space (%s), and the older output goes',
+    'is cut although its copy has no space (%s), and the older output is removed',
     (code) => {
       expect(boundOn(code, 2)).toBe(code);
       expect(left()).toEqual([['c.0.log', 0]]);

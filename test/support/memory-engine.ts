@@ -1,4 +1,4 @@
-/** A runtime with records on disk, whose containers and processes are in memory. */
+/** A runtime with records on disk. Its containers and processes are in memory. */
 import type { PodCgroups } from '../../agent/adapters/cgroup/pod-cgroups.ts';
 import type { CommandContext } from '../../agent/adapters/runtime-exec/container-commands.ts';
 import type {

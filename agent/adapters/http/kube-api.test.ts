@@ -385,7 +385,7 @@ describe('through a proxy', () => {
 });
 
 describe('a proxy over TLS', () => {
-  it('is one whose certificate is trusted, and its bytes are counted', async () => {
+  it('needs a certificate that is trusted, and its bytes are counted', async () => {
     const certificate = await startTlsServer(() => {});
     closers.push(() => certificate.close());
     const authority = await makeAuthority({ commonName: 'proxy', nowMs: Date.now(), validDays: 1 });

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { until } from '../../../test/support/until.ts';
 import { InhibitorLockError, takeInhibitorLock } from './inhibitor-lock.ts';
 
-const LOCK = { what: 'shutdown', who: 'kubelet', why: 'pods end first', mode: 'delay' } as const;
+const LOCK = { what: 'shutdown', who: 'kubelet', why: 'pods stop first', mode: 'delay' } as const;
 const soon = { withinMs: 10_000, everyMs: 5 };
 
 let directory: string;
@@ -33,7 +33,7 @@ it('is held by a program in a session of its own, until its release', async () =
   expect(readFileSync(join(directory, 'call'), 'utf8').split('\n')).toEqual([
     '--what=shutdown',
     '--who=kubelet',
-    '--why=pods end first',
+    '--why=pods stop first',
     '--mode=delay',
     'cat',
     'unix:path=/bus',

@@ -14,7 +14,7 @@ let time: SteppedTime;
 let engine: MemoryEngine;
 let runtime: RecordedRuntime['runtime'];
 let events: string[];
-/** Pods whose missing objects were read again. */
+/** Pods for which missing objects were read again. */
 let reads: string[];
 
 beforeEach(() => {

@@ -354,7 +354,7 @@ describe('what a container starts with before the agent provides it', () => {
   });
 });
 
-it('removes the output of pods whose containers have all terminated', async () => {
+it('removes the output of pods when all of their containers have terminated', async () => {
   const { runtime } = open();
   await runtime.start(podOf('u', ['a', 'b']));
   await runtime.start(podOf('v'));

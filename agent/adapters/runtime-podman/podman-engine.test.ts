@@ -49,7 +49,7 @@ afterEach(async () => {
 });
 
 /**
- * A podman whose containers are processes of `program`. `inspected` is what it says about a container, and may change.
+ * A podman: each of its containers is a process of `program`. `inspected` is what it says about a container, and may change.
  * `script` runs before its answer to a call.
  */
 function open({
