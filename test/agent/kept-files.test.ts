@@ -1,4 +1,4 @@
-/** What the agent keeps in files, on a disk with calls that fail: each scenario runs again for each call that it makes. */
+/** What the agent keeps in files, on a disk with calls that fail. A scenario runs once for each call that it makes. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -49,8 +49,8 @@ afterEach(async () => {
 });
 
 /**
- * A podman: each of its containers is a process of `program`. `inspected` is what it says about a container, and may change.
- * `script` runs before its answer to a call.
+ * A podman: each of its containers is a process of `program`. `inspected` is what it says about a container, and may
+ * change. `script` runs before its answer to a call.
  */
 function open({
   script = '',
