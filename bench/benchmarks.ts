@@ -20,6 +20,7 @@ import { storm } from './storm.ts';
 import { tick } from './tick.ts';
 import { walks } from './walks.ts';
 import { watches } from './watches.ts';
+import { witnesses } from './witnesses.ts';
 import { workloads } from './workloads.ts';
 import { writeUnits } from './write-units.ts';
 
@@ -35,6 +36,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   soak,
   api,
   detection,
+  witnesses,
   massFailure,
   writeUnits,
   store,

@@ -1,9 +1,10 @@
 /**
- * One machine of a storm: the agent's own loops for lease, registration and status, over an API that the storm
+ * One machine on virtual time: the agent's own loops for lease, registration and status, over an API that the benchmark
  * provides.
  */
 import { createLeaseLoop } from '../agent/app/lease-loop.ts';
 import { createRegistration } from '../agent/app/registration.ts';
+import type { SilenceReport } from '../agent/app/silence-report.ts';
 import { StatusLoop } from '../agent/app/status-loop.ts';
 import type { KubeApi } from '../agent/ports/kube-api.ts';
 import type { AgentTime, Fraction } from '../agent/ports/time.ts';
@@ -32,8 +33,10 @@ export function startAgent(options: {
   readonly api: KubeApi;
   readonly time: AgentTime;
   readonly fraction: Fraction;
+  /** What it reports about others of its site. Absent: nothing. */
+  readonly silence?: SilenceReport;
 }): StormAgent {
-  const { nodeName, labels, api, time, fraction } = options;
+  const { nodeName, labels, api, time, fraction, silence } = options;
   const stopping = new AbortController();
   const stop = stopping.signal;
   const timeoutMs = STATUS_UPDATE_MS;
@@ -85,6 +88,7 @@ export function startAgent(options: {
     stop,
     timeoutMs,
     registerAgain: () => registration.again(),
+    silence,
   });
   const beatsAtMs: number[] = [];
   leaseLoop.onBeat((atMs, silentMs) => {
@@ -93,6 +97,7 @@ export function startAgent(options: {
     if (silentMs >= LEASE_SECONDS * 1_000) statusLoop.invalidate();
   });
   void leaseLoop.run();
+  void silence?.run(() => leaseLoop.beatNow(), stop);
   void registration.ensure().then(() => statusLoop.run(stop));
   return {
     stop: () => stopping.abort(),

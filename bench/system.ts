@@ -12,7 +12,7 @@ import { seededUuid } from '../simulation/seeded-random.ts';
 
 export interface SystemOptions
   extends Pick<ControllerOptions, 'items' | 'clock' | 'partQueue' | 'probe'>,
-    Partial<Pick<ControllerOptions, 'meter' | 'policy'>> {
+    Partial<Pick<ControllerOptions, 'meter' | 'policy' | 'tickQueue'>> {
   readonly fraction: () => number;
   /** Waits between attempts at a contended commit. Milliseconds. */
   readonly pause: (milliseconds: number) => Promise<unknown>;

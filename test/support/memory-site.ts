@@ -5,25 +5,27 @@
 import { SilenceReport } from '../../agent/app/silence-report.ts';
 import { SiteHub } from '../../agent/app/site-hub.ts';
 import { SiteMember, type SiteMemberDependencies } from '../../agent/app/site-member.ts';
-import type { ProbeWitness, SiteLineEvents } from '../../agent/ports/site.ts';
+import type { ProbeWitness, SiteLine, SiteLineEvents } from '../../agent/ports/site.ts';
+import type { AgentTime, Fraction } from '../../agent/ports/time.ts';
 import { PROBE_TIMEOUT_MS } from '../../agent/rules/site-watch.ts';
 import { silentLog, silentMeter } from './agent-api.ts';
-import type { SteppedTime } from './stepped-time.ts';
 
-const HUB = 'hub';
 const PORT = 7_445;
-/** Machines have one letter as their name. */
-const addressOf = (name: string): string => `10.0.0.${name.charCodeAt(0)}`;
+
+type End = 'hub' | 'own';
 
 interface OpenLine {
   readonly name: string;
-  readonly hubEnd: SiteLineEvents;
-  readonly ownEnd: SiteLineEvents;
-  isOpen: boolean;
+  readonly events: Readonly<Record<End, SiteLineEvents>>;
+  /** Ends that do not know that the line is closed. */
+  readonly open: Set<End>;
 }
 
 export class MemorySite {
-  readonly #time: SteppedTime;
+  readonly #time: AgentTime;
+  readonly #hubName: string;
+  readonly #fraction: Fraction;
+  readonly #addresses = new Map<string, string>();
   readonly #lines = new Set<OpenLine>();
   /** Cut ways: `from>to`. */
   readonly #cuts = new Set<string>();
@@ -45,12 +47,14 @@ export class MemorySite {
   readonly probeMs = new Map<string, number>();
   readonly #running: Promise<void>;
 
-  constructor(time: SteppedTime) {
+  constructor(time: AgentTime, { hub = 'hub', fraction = () => 0.5 }: { hub?: string; fraction?: Fraction } = {}) {
     this.#time = time;
+    this.#hubName = hub;
+    this.#fraction = fraction;
     const warn = (message: string): void => void this.logged.push(message);
     this.hub = new SiteHub({
-      probe: this.#probeFrom(HUB),
-      report: this.reportOf(HUB),
+      probe: this.#probeFrom(hub),
+      report: this.reportOf(hub),
       time,
       log: { ...silentLog, info: warn, warn },
       meter: silentMeter,
@@ -62,7 +66,7 @@ export class MemorySite {
   reportOf(name: string): SilenceReport {
     const known = this.#reports.get(name);
     if (known !== undefined) return known;
-    const made = new SilenceReport({ role: name === HUB ? 'hub' : 'machine', time: this.#time });
+    const made = new SilenceReport({ role: name === this.#hubName ? 'hub' : 'machine', time: this.#time });
     this.#reports.set(name, made);
     return made;
   }
@@ -83,7 +87,7 @@ export class MemorySite {
         witnessPort: () => this.ports.get(name) ?? PORT,
         isShuttingDown: () => this.shuttingDown.has(name),
         time: this.#time,
-        fraction: () => 0.5,
+        fraction: this.#fraction,
         log: silentLog,
         meter: silentMeter,
       });
@@ -99,14 +103,21 @@ export class MemorySite {
 
   /** The process is killed: the kernel closes its connections. */
   kill(name: string): void {
+    for (const each of this.#lines) if (each.name === name) this.#close(each, 'own');
     this.powerOff(name);
-    for (const each of this.#lines) if (each.name === name) this.#close(each);
   }
 
   /** The relay is killed. */
   killHub(): void {
-    this.powerOff(HUB);
-    for (const each of this.#lines) this.#close(each);
+    for (const each of this.#lines) this.#close(each, 'hub');
+    this.powerOff(this.#hubName);
+  }
+
+  /** The machine loses its power, and its process ends. `start` starts it again. */
+  async crash(name: string): Promise<void> {
+    this.powerOff(name);
+    await this.stop(name);
+    this.#reports.delete(name);
   }
 
   /** The agent stops. */
@@ -126,11 +137,18 @@ export class MemorySite {
     for (const way of ways) this.#cuts.delete(way);
   }
 
+  /** The address of a machine on the site's network. */
+  addressOf(name: string): string {
+    const address = this.#addresses.get(name) ?? `10.0.${this.#addresses.size >> 8}.${this.#addresses.size & 255}`;
+    this.#addresses.set(name, address);
+    return address;
+  }
+
   /** Connects to the relay as a machine that says anything. */
   connect(name: string): { say(message: object): void; readonly isOpen: () => boolean } {
     let isOpen = true;
     const events = this.hub.accept({
-      address: addressOf(name),
+      address: this.addressOf(name),
       send() {},
       close: async () => {
         const wasOpen = isOpen;
@@ -145,7 +163,6 @@ export class MemorySite {
   async end(): Promise<void> {
     for (const name of [...this.#machines.keys()]) await this.stop(name);
     this.#stop.abort();
-    await this.#time.pass(1_000);
     await this.#running;
   }
 
@@ -153,30 +170,38 @@ export class MemorySite {
     return [`${from}>${to}`, `${from}>*`, `*>${to}`].some((way) => this.#cuts.has(way));
   }
 
-  #close(open: OpenLine): void {
-    if (!open.isOpen) return;
-    open.isOpen = false;
-    this.#lines.delete(open);
-    open.hubEnd.closed();
-    open.ownEnd.closed();
+  /** Closed at one end. The other one learns it unless the way is cut. */
+  #close({ name, events, open }: OpenLine, by: End): void {
+    const isLearned = !this.#isCut(name, this.#hubName) && !this.#isCut(this.#hubName, name);
+    for (const end of ['hub', 'own'] as const) {
+      if ((end === by || isLearned) && open.delete(end)) events[end].closed();
+    }
+    for (const each of this.#lines) if (each.open.size === 0) this.#lines.delete(each);
   }
 
   #joinOf(name: string): SiteMemberDependencies['join'] {
-    return async (ownEnd, signal) => {
-      if (this.#isCut(name, HUB) || this.#isCut(HUB, name)) {
+    return async (own, signal) => {
+      const hubName = this.#hubName;
+      if (this.#isCut(name, hubName) || this.#isCut(hubName, name)) {
         await this.#time.sleep(5_000, signal);
         return { kind: 'failed', cause: new Error('no answer') };
       }
       if (!this.isSupported) return { kind: 'unsupported' };
-      const carry = (from: string, to: string, end: () => SiteLineEvents) => (line: string) => {
-        if (open.isOpen && !this.#isCut(from, to) && !this.#cuts.has(`line>${name}`)) end().received(line);
+      const endOf = (end: End, address: string): SiteLine => {
+        const [from, to, other] = end === 'hub' ? ([hubName, name, 'own'] as const) : ([name, hubName, 'hub'] as const);
+        return {
+          address,
+          send: (text) => {
+            const isCut = this.#isCut(from, to) || this.#cuts.has(`line>${name}`);
+            if (open.open.size === 2 && !isCut) open.events[other].received(text);
+          },
+          close: async () => this.#close(open, end),
+        };
       };
-      const close = async (): Promise<void> => this.#close(open);
-      const send = carry(HUB, name, () => ownEnd);
-      const hubEnd = this.hub.accept({ address: addressOf(name), send, close });
-      const open: OpenLine = { name, hubEnd, ownEnd, isOpen: true };
+      const hub = this.hub.accept(endOf('hub', this.addressOf(name)));
+      const open: OpenLine = { name, events: { hub, own }, open: new Set<End>(['hub', 'own']) };
       this.#lines.add(open);
-      return { kind: 'joined', line: { address: HUB, send: carry(name, HUB, () => hubEnd), close } };
+      return { kind: 'joined', line: endOf('own', hubName) };
     };
   }
 
@@ -184,7 +209,8 @@ export class MemorySite {
     return async ({ node, address }) => {
       this.probes.push(`${from}>${node}`);
       const isReached = !this.#isCut(from, node) && !this.#isCut(node, from);
-      if (isReached || address !== addressOf(node)) return this.#machines.has(node) && address === addressOf(node);
+      if (isReached || address !== this.addressOf(node))
+        return this.#machines.has(node) && address === this.addressOf(node);
       await this.#time.sleep(this.probeMs.get(from) ?? PROBE_TIMEOUT_MS);
       return false;
     };
