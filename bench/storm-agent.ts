@@ -105,9 +105,12 @@ export function startAgent(options: {
   };
 }
 
+const OWN_CONDITIONS = ['MemoryPressure', 'DiskPressure', 'PIDPressure', 'Ready'] as const;
+
+/** Conditions of others, such as Flapping, stay. */
 function conditionsAt(nowMs: number, found: readonly NodeCondition[] | undefined): NodeCondition[] {
   const now = formatTime(nowMs);
-  return (['MemoryPressure', 'DiskPressure', 'PIDPressure', 'Ready'] as const).map((type) => {
+  const own = OWN_CONDITIONS.map((type) => {
     const status = type === 'Ready' ? 'True' : 'False';
     const before = found?.find((condition) => condition.type === type);
     return {
@@ -119,4 +122,5 @@ function conditionsAt(nowMs: number, found: readonly NodeCondition[] | undefined
       lastTransitionTime: before?.status === status ? (before.lastTransitionTime ?? now) : now,
     };
   });
+  return [...own, ...(found ?? []).filter(({ type }) => !OWN_CONDITIONS.some((each) => each === type))];
 }

@@ -1,6 +1,6 @@
 /**
- * A site whose machines are witnesses of each other, on virtual time: the agent's own loops for heartbeats, registration
- * and status, its relay with the watch of the site, and its members. Their cluster is what the benchmark provides.
+ * A site with machines that are witnesses of each other, on virtual time: the agent's own loops for heartbeats,
+ * registration and status, its relay with the watch of the site, and its members. The benchmark provides the cluster.
  *
  * The first machine is the relay. A machine without power sends nothing more. What it sent before arrives.
  */
@@ -49,7 +49,11 @@ export class WatchedSite {
     this.#options = options;
     this.relayName = `${zone}-relay`;
     this.members = Array.from({ length: machines - 1 }, (_, index) => `${zone}-${index}`);
-    this.#site = new MemorySite(time, { hub: this.relayName, fraction });
+    this.#site = new MemorySite(time, {
+      hub: this.relayName,
+      fraction,
+      withhold: (name) => this.#relay.withhold(name),
+    });
     const meter = { count: () => {} };
     this.#relay = new HeartbeatRelay({ api: this.#direct(this.relayName), time, log: silentLog, meter });
   }

@@ -39,8 +39,9 @@ const DELIVERED_MAX_MS = 250;
 const TICK_BUDGET_MS = 25_000;
 /** Heartbeats of a site become one batch meanwhile (docs/relay.md). Milliseconds. */
 const CONVERGED_MS = 600_000;
-/** From the return of a machine to the next failure in its site. Milliseconds. */
-const CALM_MS = 120_000;
+/** Of a large site several machines fail one after the other. Between them no report counts. Milliseconds. */
+const BETWEEN_MS = 60_000;
+const SHARE_PER_ROUND = 0.05;
 /** More than any interval between heartbeats. Milliseconds. */
 const PHASE_MS = 12_000;
 /** A machine that is not marked until then is no case. Milliseconds. */
@@ -50,6 +51,7 @@ export const witnesses: Benchmark = {
   name: 'witnesses',
   about: 'power loss of a machine in a site of 3, 10 or 100 to Ready=Unknown, with witnesses (virtual time)',
   usage: '[--machines 3,10,100] [--cases 300] [--grace-seconds 8; 0: without witnesses]',
+  onlyByName: true,
   smallest: ['--machines', '3', '--cases', '2'],
   async run(report, words) {
     const text = { type: 'string' } as const;
@@ -90,6 +92,7 @@ async function measure(report: Report, { machines, cases, policy }: Options): Pr
     const zone = `site-${index}`;
     return new WatchedSite({ zone, machines, serve: cluster.serve, time, fraction });
   });
+  const perRound = Math.max(1, Math.floor(machines * SHARE_PER_ROUND));
   let left = cases;
   let unmarked = 0;
 
@@ -97,10 +100,10 @@ async function measure(report: Report, { machines, cases, policy }: Options): Pr
     for (const name of [site.relayName, ...site.members]) {
       void time.sleep(PHASE_MS * fraction()).then(() => site.start(name));
     }
-    await time.sleep(CONVERGED_MS);
+    await time.sleep(CONVERGED_MS * (1 + fraction()));
     for (let turn = 0; left > 0; turn += 1) {
       left -= 1;
-      await time.sleep(CALM_MS + PHASE_MS * fraction());
+      await time.sleep((turn % perRound === 0 ? CONVERGED_MS : BETWEEN_MS) + PHASE_MS * fraction());
       const name = site.members[turn % site.members.length]!;
       await site.powerOff(name);
       const failedAtMs = time.nowMs();

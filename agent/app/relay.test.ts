@@ -80,6 +80,29 @@ describe('a relay', () => {
     ]);
   });
 
+  it('returns what waits of a machine that is silent in the site, and says whether more is on its way', async () => {
+    await known('n1', 'n2', 'n3');
+    const [held, sent] = [relay.relay(itemOf('n1')), relay.relay(itemOf('n2'))];
+    expect(relay.withhold('n1')).toBe(false);
+    expect((await held).status).toBe(503);
+    let release = (): void => {};
+    answer = (request) => new Promise((resolve) => (release = () => resolve(accepts(request))));
+    await clock.pass(2_000);
+    expect(requests.map(namesIn)).toEqual([['n2']]);
+    expect([relay.withhold('n2'), relay.withhold('n1')]).toEqual([true, false]);
+    release();
+    expect(await sent).toMatchObject({ status: 200 });
+    expect(relay.withhold('n2')).toBe(false);
+  });
+
+  it('sends no empty batch', async () => {
+    await known('n1', 'n2');
+    const held = relay.relay(itemOf('n1'));
+    relay.withhold('n1');
+    await clock.pass(2_000);
+    expect([(await held).status, requests]).toEqual([503, []]);
+  });
+
   it('adds to a Lease what the cluster left out of it', async () => {
     await known('n1', 'n2');
     const metadata = { resourceVersion: '7', annotations: { 'nodekeeper.dev/pods-version': '3' } };

@@ -22,6 +22,7 @@ import type { Log } from '../../shared/observability/log.ts';
 import type { KubeApi } from '../ports/kube-api.ts';
 import type { AgentMeter } from '../ports/meter.ts';
 import type { AgentTime } from '../ports/time.ts';
+import { leasePath } from '../rules/lease.ts';
 import { batchAnswers, batchRequest, notRelayed } from '../rules/relay.ts';
 import { BATCH_WAIT_MS } from '../rules/relay-use.ts';
 
@@ -69,7 +70,8 @@ interface OpenBatch {
 export class HeartbeatRelay {
   readonly #options: HeartbeatRelayOptions;
   #open: OpenBatch | undefined;
-  #inFlight = 0;
+  /** Batches that wait for their answers. */
+  readonly #inFlight = new Set<readonly Waiting[]>();
   /** The time at which BATCH_LIMIT was full. Monotonic milliseconds. */
   #fullAtMs: number | undefined;
   #isFailing = false;
@@ -93,6 +95,23 @@ export class HeartbeatRelay {
     if (batch.waiting.length >= LEASE_BATCH_ITEMS_MAX || this.#hasAll(batch)) this.#seal(batch);
     else if (item.path === this.#leader) this.#sealLater(batch);
     return answered;
+  }
+
+  /**
+   * This machine is silent on the site's network, and is to be reported. A heartbeat that it sent before, and that is
+   * stored after the report, would void the report. So one that waits here is answered 503: a machine that lives sends
+   * it directly.
+   *
+   * @returns whether one is on its way to the cluster
+   */
+  withhold(nodeName: string): boolean {
+    const path = leasePath(nodeName);
+    const isOf = ({ item }: Waiting): boolean => item.path === path;
+    const { waiting = [] } = this.#open ?? {};
+    for (let at = waiting.findIndex(isOf); at >= 0; at = waiting.findIndex(isOf)) {
+      for (const { answer } of waiting.splice(at, 1)) answer(notRelayed('the machine does not answer in its site'));
+    }
+    return [...this.#inFlight].some((batch) => batch.some(isOf));
   }
 
   #begin(): OpenBatch {
@@ -131,14 +150,15 @@ export class HeartbeatRelay {
 
   async #send({ waiting }: OpenBatch): Promise<void> {
     const { api, log, meter, time } = this.#options;
-    if (this.#inFlight >= BATCHES_IN_FLIGHT_MAX) return this.#refuse(waiting, 'too many batches wait for answers');
+    if (waiting.length === 0) return;
+    if (this.#inFlight.size >= BATCHES_IN_FLIGHT_MAX) return this.#refuse(waiting, 'too many batches wait for answers');
     const admission = admitRequest(this.#fullAtMs, time.monotonicMs(), BATCH_LIMIT);
     if (admission.kind === 'refused') return this.#refuse(waiting, 'more than one batch per second');
     this.#fullAtMs = admission.fullAtMs;
-    this.#inFlight += 1;
+    this.#inFlight.add(waiting);
     const items = waiting.map(({ item }) => item);
     const answer = await api.send({ ...batchRequest(items), timeoutMs: BATCH_WAIT_MS });
-    this.#inFlight -= 1;
+    this.#inFlight.delete(waiting);
     const outcome = batchAnswers(answer, items);
     if (outcome.kind === 'failed') {
       if (!this.#isFailing) log.warn('heartbeats cannot be relayed', { why: outcome.why, machines: waiting.length });

@@ -40,6 +40,8 @@ const FIRST_PROBE_AGAIN_MS = 10_000;
 export interface SiteHubDependencies {
   readonly probe: ProbeWitness;
   readonly report: Pick<SilenceReport, 'update'>;
+  /** Relays no more of the heartbeats of this machine. True while one is on its way: stored, it would void a report. */
+  readonly withhold: (nodeName: string) => boolean;
   readonly time: AgentTime;
   readonly log: Log;
   readonly meter: Pick<AgentMeter, 'count' | 'gauge'>;
@@ -75,6 +77,8 @@ export class SiteHub {
   readonly #machines = new Map<string, Machine>();
   /** By name of a suspected machine: the machine that was asked for a probe, and whether it knows the silence. */
   readonly #witnesses = new Map<string, { readonly name: string | undefined; isConfirmed: boolean }>();
+  /** Names of the machines that are reported. */
+  #reported: ReadonlySet<string> = new Set();
   #lastWitness = '';
   #probes = 0;
   #hadOverdue = false;
@@ -280,11 +284,13 @@ export class SiteHub {
 
   /** Reports what holds now, and asks machines for probes. */
   #review(): void {
-    const { report, meter, log, time } = this.#dependencies;
+    const { report, withhold, meter, log, time } = this.#dependencies;
     const nowMs = time.monotonicMs();
     const machines = [...this.#machines.values()];
     const view = siteView(machines, nowMs);
-    const { silent, suspected } = view.kind === 'clear' ? view : { silent: [], suspected: [] };
+    const { silent: found, suspected } = view.kind === 'clear' ? view : { silent: [], suspected: [] };
+    const silent = found.filter((name) => this.#reported.has(name) || !withhold(name));
+    this.#reported = new Set(silent);
     meter.gauge('nodekeeper_agent_site_silent', silent.length);
     if (view.kind !== 'clear' && !this.#isHeldBack) {
       log.warn(

@@ -7,9 +7,12 @@ import { SiteMember } from './site-member.ts';
 
 let time: SteppedTime;
 let site: MemorySite;
+/** Machines with a heartbeat on its way. */
+let onTheWay: Set<string>;
 beforeEach(async () => {
   time = new SteppedTime(0);
-  site = new MemorySite(time);
+  onTheWay = new Set();
+  site = new MemorySite(time, { withhold: (name) => onTheWay.has(name) });
   site.start('a', 'b', 'c', 'd', 'e');
   await time.pass(10_000);
 });
@@ -42,6 +45,19 @@ describe('a site', () => {
   it('reports a killed process sooner, because its connection breaks', async () => {
     site.kill('b');
     expect(await timeUntil(() => site.reports().length === 2)).toBeLessThanOrEqual(1_200);
+  });
+
+  it('reports a machine only when none of its heartbeats is on its way, which would void the report', async () => {
+    onTheWay.add('b');
+    site.powerOff('b');
+    await time.pass(4_000);
+    expect(site.reports()).toEqual([]);
+    onTheWay.delete('b');
+    expect(await timeUntil(() => site.reports().length === 2)).toBeLessThanOrEqual(100);
+    // A later heartbeat voids it: the machine lives.
+    onTheWay.add('b');
+    await time.pass(4_000);
+    expect(site.reports()).toEqual(['hub b', 'machine b']);
   });
 
   it('withdraws both reports at once when the machine beats again', async () => {

@@ -75,6 +75,13 @@ async function refuseWithoutEnrolment(identity: NodeIdentity): Promise<void> {
   }
 }
 
+/** A relay, and its watch of the site. */
+interface Hub {
+  readonly relayConfig: RelayConfig;
+  readonly relay: HeartbeatRelay;
+  readonly site: SiteHub;
+}
+
 /** The agent with its adapters: its connections, its metrics and its identity. */
 export class AgentProcess {
   readonly #config: AgentConfig;
@@ -117,8 +124,8 @@ export class AgentProcess {
       ((await machine.defaultAddress(4)) ?? (await machine.defaultAddress(6)));
     const runtime = await platform.openRuntime();
     const silence = this.#silence();
-    const hub = this.#siteHub(silence);
-    const relay = hub && this.#relayListener(identity, hub.relayConfig, hub.site);
+    const hub = this.#siteHub(identity, silence);
+    const relay = hub && this.#relayListener(hub);
     const moves = this.#moves(identity);
     const stopServers = new AbortController();
     const serving: (Promise<void> | undefined)[] = [relay?.run(stopServers.signal), hub?.site.run(stopServers.signal)];
@@ -292,13 +299,14 @@ export class AgentProcess {
     return new SilenceReport({ role: relay === undefined ? 'machine' : 'hub', time: systemTime });
   }
 
-  #siteHub(
-    report: SilenceReport | undefined,
-  ): { readonly relayConfig: RelayConfig; readonly site: SiteHub } | undefined {
+  #siteHub(identity: Credentials, report: SilenceReport | undefined): Hub | undefined {
     const { relay: relayConfig } = this.#config;
     if (relayConfig === undefined || report === undefined) return undefined;
     const common = { time: systemTime, log: this.#log, meter: this.#metrics };
-    return { relayConfig, site: new SiteHub({ ...common, probe: probeWitness, report }) };
+    const api = this.#counted(this.#clusterDoor(identity, RELAY_CONNECTIONS_MAX));
+    const relay = new HeartbeatRelay({ ...common, api });
+    const withhold = (nodeName: string): boolean => relay.withhold(nodeName);
+    return { relayConfig, relay, site: new SiteHub({ ...common, probe: probeWitness, report, withhold }) };
   }
 
   #siteParts(
@@ -334,10 +342,8 @@ export class AgentProcess {
     };
   }
 
-  #relayListener(identity: Credentials, relayConfig: RelayConfig, site: SiteHub): RelayListener {
+  #relayListener({ relayConfig, relay, site }: Hub): RelayListener {
     const { address, port } = relayConfig;
-    const api = this.#counted(this.#clusterDoor(identity, RELAY_CONNECTIONS_MAX));
-    const relay = new HeartbeatRelay({ api, time: systemTime, log: this.#log, meter: this.#metrics });
     return new RelayListener({
       address,
       port,

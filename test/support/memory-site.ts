@@ -3,7 +3,7 @@
  * direction.
  */
 import { SilenceReport } from '../../agent/app/silence-report.ts';
-import { SiteHub } from '../../agent/app/site-hub.ts';
+import { SiteHub, type SiteHubDependencies } from '../../agent/app/site-hub.ts';
 import { SiteMember, type SiteMemberDependencies } from '../../agent/app/site-member.ts';
 import type { ProbeWitness, SiteLine, SiteLineEvents } from '../../agent/ports/site.ts';
 import type { AgentTime, Fraction } from '../../agent/ports/time.ts';
@@ -19,6 +19,13 @@ interface OpenLine {
   readonly events: Readonly<Record<End, SiteLineEvents>>;
   /** Ends that do not know that the line is closed. */
   readonly open: Set<End>;
+}
+
+export interface MemorySiteOptions {
+  /** Name of the relay. @default 'hub' */
+  readonly hub?: string;
+  readonly fraction?: Fraction;
+  readonly withhold?: SiteHubDependencies['withhold'];
 }
 
 export class MemorySite {
@@ -47,7 +54,7 @@ export class MemorySite {
   readonly probeMs = new Map<string, number>();
   readonly #running: Promise<void>;
 
-  constructor(time: AgentTime, { hub = 'hub', fraction = () => 0.5 }: { hub?: string; fraction?: Fraction } = {}) {
+  constructor(time: AgentTime, { hub = 'hub', fraction = () => 0.5, withhold = () => false }: MemorySiteOptions = {}) {
     this.#time = time;
     this.#hubName = hub;
     this.#fraction = fraction;
@@ -55,6 +62,7 @@ export class MemorySite {
     this.hub = new SiteHub({
       probe: this.#probeFrom(hub),
       report: this.reportOf(hub),
+      withhold,
       time,
       log: { ...silentLog, info: warn, warn },
       meter: silentMeter,
@@ -113,7 +121,7 @@ export class MemorySite {
     this.powerOff(this.#hubName);
   }
 
-  /** The machine loses its power, and its process ends. `start` starts it again. */
+  /** The machine loses its power. `start` starts it again. */
   async crash(name: string): Promise<void> {
     this.powerOff(name);
     await this.stop(name);

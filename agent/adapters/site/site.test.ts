@@ -72,6 +72,7 @@ describe('a site over sockets', () => {
     const hub = new SiteHub({
       ...common,
       report: reports.get('hub')!,
+      withhold: () => false,
       probe: async (target) => {
         const isAnswered = await probeWitness(target);
         if (isAnswered) probeable.add(target.node);
