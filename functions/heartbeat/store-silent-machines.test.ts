@@ -118,10 +118,10 @@ describe('a heartbeat with a report of silent machines', () => {
 
   it('of a machine that lies does not grow the row without a bound', async () => {
     for (let round = 0; round < 6; round += 1) {
-      const names = Array.from({ length: 32 }, (_, index) => `n-${round}-${String(index).padStart(2, '0')}`);
+      const names = Array.from({ length: 32 }, (_, index) => `n-${round}-${String(index).padStart(26, '0')}`);
       await beat(`hub ${names.join(',')}`, { afterMs: 1_000 });
     }
-    expect(Object.keys((await row()) ?? {}).filter((name) => name.startsWith('w#'))).toHaveLength(64);
+    expect(Object.keys((await row()) ?? {}).filter((name) => name.startsWith('w#'))).toHaveLength(33);
   });
 
   it.each(['hub', 'relay node-a', ''])('ignores %j', async (report) => {

@@ -173,8 +173,8 @@ it('reports that nothing reads any more are removed', async () => {
   fleet.at(21);
   await report(fleet, 'a-0', 'hub', DEAD);
   const rows = async () => (await fleet.tables.query({ table: 'control', pk: 'witnesses', consistent: true })).items;
-  await tickOn(fleet, 25, 320);
+  await tickOn(fleet, 25, 80);
   expect(await rows()).toHaveLength(1);
-  await tickOn(fleet, 325, 325);
+  await tickOn(fleet, 85, 95);
   expect(await rows()).toEqual([]);
 });

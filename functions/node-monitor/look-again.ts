@@ -13,8 +13,9 @@ import { decideMark } from '../../shared/fleet/marks/rule.ts';
 import { readHealth } from '../../shared/fleet/nodes/health-store.ts';
 import { testimoniesOf } from '../../shared/fleet/witnesses/accusation.rule.ts';
 import { readReports } from '../../shared/fleet/witnesses/report-store.ts';
+import type { SilenceReport } from '../../shared/fleet/witnesses/silent-machines.ts';
 import type { ZoneMetrics } from '../../shared/fleet/zones/zone-state.ts';
-import { PERIOD_RESERVE_MS, type RunningTick, slotStartMs } from '../../shared/ticks/tick.ts';
+import { PERIOD_RESERVE_MS, type RunningTick, secondsToSlot } from '../../shared/ticks/tick.ts';
 import { markHere } from './apply-decisions.ts';
 import type { Decided, MonitorWorld } from './decide-tick.ts';
 import type { MonitorDependencies } from './dependencies.ts';
@@ -37,7 +38,11 @@ export async function lookAgain(
 ): Promise<number> {
   const { clock, pause, policy } = dependencies;
   if (pause === undefined) return 0;
-  const untilMs = slotStartMs(running.slot + 1, policy.nodeMonitorPeriodSeconds) - PERIOD_RESERVE_MS;
+  const { nowMs, slot } = running;
+  const { nodeMonitorPeriodSeconds: periodSeconds } = policy;
+  // The message of the next tick is delayed by whole seconds.
+  const nextAfterSeconds = Math.min(periodSeconds, secondsToSlot(slot + 1, nowMs, periodSeconds));
+  const untilMs = nowMs + nextAfterSeconds * 1_000 - PERIOD_RESERVE_MS;
   let waiting = decided.outcome.accused.filter(({ deadlineMs }) => deadlineMs < untilMs);
   let marked = 0;
   for (let looks = 0; looks < LOOKS_MAX && waiting.length > 0; looks += 1) {
@@ -65,7 +70,8 @@ async function look(
   const { clock, policy, fleet, items } = dependencies;
   const nowMs = clock.nowMs();
   const [{ gate, disruption }, reports] = await Promise.all([fleet.readState(), readReports(items)]);
-  const current = await readHealth(items, [...due, ...reports.map(({ reporter }) => reporter)]);
+  const reportsDue = ({ sinceMs }: SilenceReport): boolean => [...due].some((name) => sinceMs.has(name));
+  const current = await readHealth(items, [...due, ...reports.filter(reportsDue).map(({ reporter }) => reporter)]);
   const now = nodes.map((health) => current.get(health.nodeName) ?? health);
   const testimonies = testimoniesOf(now, reports, { nowMs, policy });
   const todo = [...due].flatMap((name): MarkToDo[] => {

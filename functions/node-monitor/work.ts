@@ -140,8 +140,9 @@ async function readSilenceReports({ items, policy, log }: MonitorDependencies): 
   });
 }
 
-/** Old reports that one tick removes. */
-const FORGOTTEN_MAX = 10;
+/** Old reports that one tick removes, and how many at a time. Each tick reads those that are left. */
+const FORGOTTEN_MAX = 100;
+const FORGOTTEN_AT_ONCE_MAX = 10;
 
 async function forgetReports(
   { items }: MonitorDependencies,
@@ -149,8 +150,9 @@ async function forgetReports(
   { nowMs, budget }: RunningTick,
 ): Promise<readonly unknown[]> {
   const old = reports.flatMap((report) => forgetReport(report, nowMs) ?? []).slice(0, FORGOTTEN_MAX);
-  return (await workThrough(old, { concurrencyMax: FORGOTTEN_MAX, budget: budget() }, (write) => items.write(write)))
-    .faults;
+  return (
+    await workThrough(old, { concurrencyMax: FORGOTTEN_AT_ONCE_MAX, budget: budget() }, (write) => items.write(write))
+  ).faults;
 }
 
 /** Decides, and claims the slot with what was decided; control records that changed since are decided on again. */

@@ -12,8 +12,8 @@ export const SILENT_MACHINES_ANNOTATION = 'nodekeeper.dev/silent-machines';
 
 /** Names in one report. */
 export const SILENT_MACHINES_MAX = 32;
-/** A heartbeat has a bounded body, and must not be refused because of a report. Characters. */
-const TEXT_LENGTH_MAX = 2_000;
+/** A heartbeat has a bounded body, and each tick reads what is stored of it. Characters. */
+const TEXT_LENGTH_MAX = 1_000;
 
 /** `hub`: the relay of a site. `machine`: a machine that the hub asked to probe another one. */
 export type WitnessRole = 'hub' | 'machine';
