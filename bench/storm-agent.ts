@@ -110,7 +110,7 @@ const OWN_CONDITIONS = ['MemoryPressure', 'DiskPressure', 'PIDPressure', 'Ready'
 /** Conditions of others, such as Flapping, stay. */
 function conditionsAt(nowMs: number, found: readonly NodeCondition[] | undefined): NodeCondition[] {
   const now = formatTime(nowMs);
-  const own = OWN_CONDITIONS.map((type) => {
+  const own = OWN_CONDITIONS.map((type): NodeCondition => {
     const status = type === 'Ready' ? 'True' : 'False';
     const before = found?.find((condition) => condition.type === type);
     return {
