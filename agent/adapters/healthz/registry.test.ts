@@ -35,6 +35,18 @@ took_ms_count{of="x"} 3
 `);
   });
 
+  it.each([
+    [Number.NaN, 'NaN'],
+    [Number.POSITIVE_INFINITY, '+Inf'],
+    [Number.NEGATIVE_INFINITY, '-Inf'],
+    [0, '0'],
+    [-1.5, '-1.5'],
+  ])('writes the number %d as %s', (value, text) => {
+    const metrics = registry();
+    metrics.gauge('level', value);
+    expect(metrics.text()).toContain(`\nlevel ${text}\n`);
+  });
+
   it('says nothing of what has no value', () => {
     expect(registry().text()).toBe('');
   });

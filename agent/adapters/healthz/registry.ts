@@ -34,9 +34,10 @@ interface Metric {
 const escaped = (value: string): string => value.replace(/\\/g, '\\\\').replace(/\n/g, '\\n').replace(/"/g, '\\"');
 
 function labelText(labels: MetricLabels | undefined): string {
-  return Object.entries(labels ?? {})
-    .sort(([left], [right]) => (left < right ? -1 : 1))
-    .map(([name, value]) => `${name}="${escaped(value)}"`)
+  if (labels === undefined) return '';
+  return Object.keys(labels)
+    .sort()
+    .map((name) => `${name}="${escaped(String(labels[name]))}"`)
     .join(',');
 }
 

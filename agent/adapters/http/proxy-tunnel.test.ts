@@ -93,6 +93,11 @@ describe('a tunnel', () => {
     expect(duplex.destroyed).toBe(false);
     vi.advanceTimersByTime(1);
     await refused;
+    const answered = link();
+    const opened2 = open(answered.duplex);
+    answered.duplex.push('HTTP/1.1 200 OK\r\n\r\n');
+    await opened2;
+    expect(vi.getTimerCount()).toBe(0);
     expect(duplex.destroyed).toBe(true);
     duplex.emit('error', new Error('late'));
   });

@@ -4,6 +4,7 @@ import type { LeaseBatchAnswerItem, LeaseBatchItem } from '../../../shared/fleet
 import type { KubeRequest } from '../../ports/kube-api.ts';
 import { leasePath } from '../../rules/lease.ts';
 import { createHttpKubeApi, type HttpKubeApiOptions } from '../http/kube-api.ts';
+import { joinSite } from '../site/join-site.ts';
 import { makeRelayCertificate, makeSiteAuthority } from './certificates.ts';
 import { serveRelay } from './relay-server.ts';
 
@@ -56,6 +57,35 @@ async function world(
 const beat: KubeRequest = { method: 'PUT', path: leasePath('n1'), body: { é: 1 }, heartbeat: { intervalMs: 10_000 } };
 
 describe('the server of a relay', () => {
+  it('knows a machine by its address of IPv4, also on a socket of IPv6', async () => {
+    const addresses: string[] = [];
+    const server = await serveRelay({
+      address: '::',
+      port: 0,
+      certificate,
+      relay: async () => ({ status: 503, body: {} }),
+      site(line) {
+        addresses.push(line.address);
+        return { received() {}, closed() {} };
+      },
+    });
+    closers.push(() => server.close());
+    const join = joinSite({
+      endpoint: `https://127.0.0.1:${server.port}`,
+      certificateAuthority: authority.certificatePem,
+    });
+    const joined = await join({ received() {}, closed() {} }, new AbortController().signal);
+    if (joined.kind === 'joined') await joined.line.close();
+    expect(addresses).toEqual(['127.0.0.1']);
+  });
+
+  it('refuses a heartbeat that is too large', async () => {
+    const { client, items } = await world();
+    const answer = await client().send({ ...beat, body: { large: 'x'.repeat(1_000_000) } });
+    expect(answer).toMatchObject({ status: 413, body: { kind: 'Status', reason: 'RequestEntityTooLarge', code: 413 } });
+    expect(items).toEqual([]);
+  });
+
   it('uses a new certificate for new connections, and none that does not fit its key', async () => {
     const { client, server } = await world();
     const other = makeSiteAuthority({ commonName: 'other site', ...today });

@@ -273,6 +273,10 @@ describe('a disk that cannot be used', () => {
     expect(runtime.complaint?.()).toMatch(new RegExp(`^${complaint}E\\w+: [^,]+$`));
     await expect(runtime.start(podOf('v'))).rejects.toThrow(/^E/);
     repairDisk();
+    // A directory is where the record would be written: nothing of the pod is left.
+    mkdirSync(join(pods(), 'w/record.json.tmp'), { recursive: true });
+    await expect(runtime.start(podOf('w'))).rejects.toThrow(/EISDIR/);
+    expect(readdirSync(pods())).toEqual(['u']);
     await time.pass(9_000);
     expect(runtime.complaint?.()).toMatch(complaint);
     await time.pass(2_000);

@@ -1,5 +1,14 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -147,6 +156,13 @@ describe('the directory of agents', () => {
       await files.rename('new', 'current');
     }
     expect([await files.readLink('current'), readFileSync(join(directory, 'current'), 'utf8')]).toEqual(['b', 'b']);
+    // None of these files stays open.
+    for (let link = 0; link < 5; link += 1) await files.link('new', 'a');
+    const openFiles = readdirSync('/proc/self/fd').flatMap((name) => {
+      const path = `/proc/self/fd/${name}`;
+      return existsSync(path) ? readlinkSync(path) : [];
+    });
+    expect(openFiles.filter((path) => path.startsWith(directory))).toEqual([]);
   });
 
   it('does not write through a link', async () => {

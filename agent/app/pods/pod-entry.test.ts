@@ -1,7 +1,16 @@
 import { expect, it } from 'vitest';
 import type { KubePod } from '../../../shared/kinds/types.ts';
 import type { PodStatus } from '../../rules/shutdown-status.ts';
-import { byAge, hasFinished, isDeleted, isTerminal, isWantedAgain, logFields, newPodEntry } from './pod-entry.ts';
+import {
+  byAge,
+  hasFinished,
+  isDeleted,
+  isTerminal,
+  isWantedAgain,
+  logFields,
+  newPodEntry,
+  type PodEntry,
+} from './pod-entry.ts';
 
 const podOf = (name: string, more: object = {}, phase?: NonNullable<KubePod['status']>['phase']): KubePod => ({
   metadata: { name, namespace: 'ns', uid: `${name}-uid`, ...more },
@@ -45,4 +54,26 @@ it('is wanted again when the API does not know yet that it was terminated, unles
   expect([entry, ended].map(isWantedAgain)).toEqual([true, false]);
   expect(isWantedAgain({ ...ended, kill })).toBe(true);
   expect(isWantedAgain({ ...ended, kill: { ...kill, isOfflineStop: true } })).toBe(false);
+});
+
+it.each<[string, Partial<PodEntry>, boolean]>([
+  ['runs', {}, true],
+  ['is in no list', { present: false }, false],
+  ['waits for its admission', { admission: 'waiting' }, false],
+  ['was refused', { admission: 'refused' }, false],
+  ['is being deleted', { pod: podOf('a', { deletionTimestamp: '2023-01-01T00:00:00Z' }) }, false],
+  ['has ended in the API', { pod: podOf('a', {}, 'Succeeded') }, false],
+  ['is static', { pod: podOf('a', { annotations: { 'kubernetes.io/config.source': 'file' } }) }, false],
+  ['has no status', { status: undefined as never }, true],
+])('a pod that %s is wanted after a restart without the API: %j', (_, more, isWanted) => {
+  const entry = { ...newPodEntry(podOf('a'), true), admission: 'admitted' as const, status: { phase: 'Running' } };
+  expect(isWantedAgain({ ...entry, ...more })).toBe(isWanted);
+});
+
+it('is not wanted again once the API knows that it was terminated', () => {
+  const kill = { graceSeconds: 0, change: (status: PodStatus) => status, done: Promise.withResolvers<void>() };
+  const status = { phase: 'Failed' };
+  const entry = { ...newPodEntry(podOf('a'), true), admission: 'admitted' as const, status, kill };
+  expect(isWantedAgain({ ...entry, reported: JSON.stringify({ phase: 'Running' }) })).toBe(true);
+  expect(isWantedAgain({ ...entry, reported: JSON.stringify(status) })).toBe(false);
 });
