@@ -232,7 +232,7 @@ describe('a line', () => {
   };
 
   /** A line of an agent with these pods. `changed` is called when a container changes. */
-  function lineOf(pods: () => Promise<readonly RunningPod[]>) {
+  function lineOf(pods: () => Promise<readonly RunningPod[]>, onOpen = (_stop: AbortController): void => {}) {
     const time = new SteppedTime(0);
     const stop = new AbortController();
     const lines: ReturnType<typeof connection>[] = [];
@@ -255,6 +255,7 @@ describe('a line', () => {
         async open(): Promise<SessionOpening> {
           const line = connection();
           lines.push(line);
+          onOpen(stop);
           return { kind: 'opened', connection: line.side };
         },
       },
@@ -288,6 +289,15 @@ describe('a line', () => {
     expect(lines).toHaveLength(0);
     stop.abort();
     await running;
+  });
+
+  it('that is opened while the agent stops is closed', async () => {
+    const { lines, stop, running } = lineOf(
+      async () => [POD],
+      (given) => given.abort(),
+    );
+    await running;
+    expect([stop.signal.aborted, lines.map((each) => each.isClosed())]).toEqual([true, [true]]);
   });
 
   it('and its sessions are closed when the agent stops', async () => {

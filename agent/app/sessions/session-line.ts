@@ -73,7 +73,8 @@ export class SessionLine {
 
   async #onChange(): Promise<void> {
     this.#wake.abort();
-    if (this.#line !== undefined && !(await this.#isNeeded())) this.#line?.close();
+    const line = this.#line;
+    if (line !== undefined && !(await this.#isNeeded())) line.close();
   }
 
   async #follow(line: SessionConnection): Promise<void> {
