@@ -45,6 +45,7 @@ export function composeApiFunction(environment: Environment) {
   const api = composeApi({
     ...serving,
     clusterId,
+    tablesName: environment['OBJECTS_TABLE'] ?? '',
     hash: (text) => createHash('sha256').update(text).digest('hex').slice(0, 32),
     accountTokens: { issuer: accountTokenIssuer(keepAccountKey(items), log), keys: accountKeys(items) },
     authenticator: bearerSchemes(

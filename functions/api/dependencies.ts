@@ -37,6 +37,8 @@ export interface ApiDependencies extends Pick<ReadDependencies, 'storageOf' | 'r
 export interface ServeDependencies extends ApiDependencies, ReadDependencies {
   /** Names the cluster in tokens of machines, for those who keep a copy of it. */
   readonly clusterId?: string;
+  /** Names the history of the store. It does not change while this process runs. @throws StoreFault */
+  readonly history: () => Promise<string>;
   readonly readHolders: ReadHolders;
   /** Serves the agents that send output. Absent: logs are not served here. */
   readonly nodeLogs?: AnswerNodeLogs;

@@ -20,6 +20,7 @@ import type { ResourceDescriptor } from '../../shared/kinds/descriptor.ts';
 import { nodes } from '../../shared/kinds/nodes/serve.ts';
 import { findResource, resources } from '../../shared/kinds/registry.ts';
 import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/request/http.ts';
+import { readHistory } from '../../shared/store/store-history.ts';
 import type { EnrolDependencies } from './access/enrol-node.ts';
 import { answerEnrolment } from './access/enrolment.ts';
 import { answerSelfReviews } from './access/self-review.ts';
@@ -41,6 +42,8 @@ import type { OpenApi, OpenApiResource } from './openapi/openapi.ts';
 export interface ApiOptions extends RequestOptions {
   /** Names the cluster in tokens of machines. Absent: hubs do not learn it. */
   readonly clusterId?: string;
+  /** Names the tables, where a restore makes others. Absent: it does not. */
+  readonly tablesName?: string;
   /** Digest of a text, safe in a URL. */
   readonly hash: (text: string) => string;
   /** Absent: every watch is a long poll. */
@@ -73,6 +76,7 @@ function serveDependencies(options: ApiOptions): ServeDependencies {
   const { storageOf, authorizer } = common;
   return {
     ...common,
+    history: historyOf(options),
     budgetsCovering: storages.budgets.covering,
     namespacePolicies: storages.namespacePolicies,
     readHolders: releaseHolders({ storageOf }),
@@ -102,6 +106,15 @@ function serveDependencies(options: ApiOptions): ServeDependencies {
       ...defined({ processFamilies: options.processFamilies }),
     }),
     selfReview: answerSelfReviews(authorizer),
+  };
+}
+
+/** Read once: a restore needs another process. */
+function historyOf({ items, tablesName = '' }: ApiOptions): () => Promise<string> {
+  let known: string | undefined;
+  return async () => {
+    known ??= `${tablesName}#${await readHistory(items)}`;
+    return known;
   };
 }
 

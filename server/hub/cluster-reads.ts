@@ -47,7 +47,12 @@ export interface ClusterReads {
   changes(
     cursors: readonly ChangeCursor[],
     options?: { readonly consistent: boolean },
-  ): Promise<{ readonly outcomes: readonly ChangesOfResource[]; readonly clusterId?: string }>;
+  ): Promise<{
+    readonly outcomes: readonly ChangesOfResource[];
+    readonly clusterId?: string;
+    /** Absent in a cluster that does not say it. */
+    readonly history?: string;
+  }>;
   pages(resource: StoredResource): AsyncGenerator<ListedPage>;
   /** The part of the resource that the hub may follow. `onBounds`: with the last page. */
   partPages(resource: StoredResource, onBounds: (bounds: string) => void): AsyncGenerator<ListedPage>;
@@ -69,13 +74,17 @@ export function clusterReads(upstream: Upstream): ClusterReads {
       { method: 'POST', path, headers, body: Buffer.from(JSON.stringify(body)) },
       { timeoutMs: ANSWER_MS },
     );
-    const { resources: outcomes = [], clusterId } = (parsed(answer, path) as ChangeRead).status ?? {};
+    const { resources: outcomes = [], clusterId, history } = (parsed(answer, path) as ChangeRead).status ?? {};
     if (outcomes.length !== resources.length) throw new ClusterRefusal('the cluster answered other resources');
     const odd = outcomes.find(
       (each) => (each.outcome === 'changes' || each.outcome === 'listed') && !isVersion(each.through),
     );
     if (odd !== undefined) throw new ClusterRefusal(`the changes of ${odd.resource} have no version`);
-    return { outcomes, ...(typeof clusterId === 'string' && { clusterId }) };
+    return {
+      outcomes,
+      ...(typeof clusterId === 'string' && { clusterId }),
+      ...(typeof history === 'string' && { history }),
+    };
   }
 
   return {

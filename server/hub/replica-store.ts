@@ -84,6 +84,8 @@ const STATE = {
   clusterUid: text('u'),
   /** Names it in tokens of machines. */
   clusterId: text('i'),
+  /** Names the history of its store. */
+  history: text('h'),
   /** When the last complete read of the cluster began, as of the last change. Epoch milliseconds. */
   readAtMs: number('r'),
   /** By resource that is held: every change up to here was written. */
@@ -118,8 +120,10 @@ export interface ReplicaStore {
   list(resource: string, pages: () => AsyncIterable<ListedPage>): Promise<void>;
   /** The cluster does not let us read it any more. */
   drop(resource: string): Promise<void>;
-  /** Another cluster: nothing of the former one remains. */
+  /** Another cluster, or another history of it: nothing of the former one remains. */
   begin(clusterUid: string): Promise<void>;
+  history(): string | undefined;
+  keepHistory(history: string): Promise<void>;
   /** What the cluster says that it is called: kept for the time without it. */
   keepClusterId(clusterId: string): Promise<void>;
 }
@@ -168,6 +172,14 @@ export function replicaStore({ items, clock, onChanged }: ReplicaStoreOptions): 
   });
 
   const isUnlisted = (resource: string): boolean => state.unlisted?.includes(resource) === true;
+
+  async function keep(part: Pick<State, 'clusterId' | 'history'>): Promise<void> {
+    await load();
+    const next: State = { ...state, ...part };
+    if (next.clusterId === state.clusterId && next.history === state.history) return;
+    await transact([stateWrite(next)]);
+    state = next;
+  }
 
   async function keepBounds(resource: string, next: string | undefined): Promise<void> {
     if (bounds.get(resource) === next) return;
@@ -413,13 +425,9 @@ export function replicaStore({ items, clock, onChanged }: ReplicaStoreOptions): 
       state = next;
       readAtMs = undefined;
     },
-    async keepClusterId(clusterId) {
-      await load();
-      if (state.clusterId === clusterId) return;
-      const next: State = { ...state, clusterId };
-      await transact([stateWrite(next)]);
-      state = next;
-    },
+    keepClusterId: (clusterId) => keep({ clusterId }),
+    history: () => state.history,
+    keepHistory: (history) => keep({ history }),
   };
 }
 

@@ -1,8 +1,11 @@
 import { describe, expect, it, vi } from 'vitest';
 import { systemTimeLimit } from '../../shared/clock.ts';
 import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
+import { shardsOf } from '../../shared/kinds/resources.ts';
+import { changeLog } from '../../shared/store/change-log.ts';
 import type { ItemStore } from '../../shared/store/item-store.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
+import { writeHistory } from '../../shared/store/store-history.ts';
 import type { ChangeRead } from '../../shared/watches/change-read.ts';
 import { silentLog } from '../../test/support/agent-api.ts';
 import { NODES, node, pod, podsIn } from '../../test/support/api-in-memory.ts';
@@ -203,6 +206,33 @@ describe('a replica', () => {
     const { replica, warnings } = await cluster.follow(items);
     expect(warnings).toEqual([expect.stringContaining('another cluster')]);
     expect(await namesOf(items, cluster, 'nodes')).toEqual(['present']);
+    await replica.stop();
+  });
+
+  it('is made anew when an older backup is in the place of its cluster, with versions that go on from there', async () => {
+    const former = await followedCluster();
+    await former.api.send('POST', NODES, { body: node('kept') });
+    await former.api.send('POST', NODES, { body: node('lost') });
+    const items = memoryItemStore();
+    const { replica, advance, warnings } = await former.follow(items);
+    expect(await namesOf(items, former, 'nodes')).toEqual(['kept', 'lost']);
+    const cursor = replica.version('nodes');
+    // The same uids: it is the same cluster, at an earlier time.
+    const restored = await followedCluster();
+    await writeHistory(restored.api.items, 'backup');
+    restored.skew(120_000);
+    for (const name of ['kept', 'lost']) await restored.api.send('POST', NODES, { body: node(name) });
+    await restored.api.send('DELETE', `${NODES}/lost`);
+    former.replaceBy(restored);
+    await advance(30_000);
+    expect(warnings).toEqual([expect.stringContaining('restored from a backup')]);
+    expect(await namesOf(items, former, 'nodes')).toEqual(['kept']);
+    const changes = changeLog({ items, clock: replica.versionClock, shardsOf });
+    const watch = { resource: 'nodes', after: cursor, limit: 10, eager: true };
+    expect(await changes.readChanges(watch)).toEqual({ kind: 'expired' });
+    await restored.api.send('POST', NODES, { body: node('new') });
+    await advance(30_000);
+    expect(await namesOf(items, former, 'nodes')).toEqual(['kept', 'new']);
     await replica.stop();
   });
 

@@ -49,11 +49,13 @@ export interface Replica {
   link(): Link;
   /** Names the cluster in tokens of its machines. Undefined: it has not said so yet. */
   clusterId(): string | undefined;
+  /** The copy has every change of the resource up to here. 0: it has none. */
+  version(resource: string): number;
   /**
    * A write of this resource has passed. Resolves when the copy has every change that was committed before the call, or
-   * after CATCH_UP_MS.
+   * after CATCH_UP_MS with false.
    */
-  caughtUp(resource: string): Promise<void>;
+  caughtUp(resource: string): Promise<boolean>;
   /** Resolves when nothing is written any more. */
   stop(): Promise<void>;
 }
@@ -105,7 +107,10 @@ export async function openReplica(options: ReplicaOptions): Promise<Replica> {
   /** One round at a time. Those who wait for the next one share it. */
   let running: Promise<boolean> | undefined;
   let next: { readonly wanted: Wanted; readonly done: Promise<boolean> } | undefined;
-  function startRound(resources: readonly StoredResource[], { isConsistent } = { isConsistent: false }) {
+  function startRound(
+    resources: readonly StoredResource[],
+    { isConsistent } = { isConsistent: false },
+  ): Promise<boolean> {
     if (next !== undefined) {
       for (const resource of resources) next.wanted.resources.add(resource);
       next.wanted.isConsistent ||= isConsistent;
@@ -162,17 +167,20 @@ export async function openReplica(options: ReplicaOptions): Promise<Replica> {
     items,
     versionClock: versionClock(store.oldestCursor, clock),
     holds: store.holds,
+    version: store.cursor,
     isPart: (resource) => store.bounds(resource) !== undefined,
     clusterId: store.clusterId,
     link: () => (why === undefined ? { kind: 'up' } : { kind: 'down', sinceMs: store.readAtMs() ?? openedAtMs, why }),
     async caughtUp(resource) {
       const stored = FOLLOWED.find((each) => each.resource === resource);
-      if (stored === undefined || !store.holds(resource) || stopped.signal.aborted) return;
+      if (stored === undefined || !store.holds(resource) || stopped.signal.aborted) return false;
       note(resource);
       const limit = startTimeLimit(CATCH_UP_MS);
       // The next full round reports why it failed.
-      await Promise.race([startRound([stored], { isConsistent: true }).catch(() => {}), limit.reached]);
+      const caughtUp = startRound([stored], { isConsistent: true }).catch(() => false);
+      const isCaughtUp = await Promise.race([caughtUp, limit.reached.then(() => false)]);
       limit.cancel();
+      return isCaughtUp;
     },
     async stop() {
       stopped.abort();
@@ -216,6 +224,19 @@ function follow({ store, cluster, clock, log }: Following) {
     await store.begin(uid);
   }
 
+  /** An older backup is in the place of what was copied: versions of the copy may mean other objects, or none. */
+  async function isAnotherHistory(history: string): Promise<boolean> {
+    const known = store.history();
+    const clusterUid = store.clusterUid();
+    const isAnother = known !== undefined && known !== history && clusterUid !== undefined;
+    if (isAnother) {
+      log.warn('the cluster was restored from a backup: the copy is deleted and made anew', { known, history });
+      await store.begin(clusterUid);
+    }
+    await store.keepHistory(history);
+    return isAnother;
+  }
+
   return async (
     resources: readonly StoredResource[],
     { isLinked, isConsistent }: { readonly isLinked: boolean; readonly isConsistent: boolean },
@@ -241,7 +262,8 @@ function follow({ store, cluster, clock, log }: Following) {
           ...defined({ bounds: store.bounds(resource) }),
         };
       });
-      const { outcomes, clusterId } = await cluster.changes(cursors, { consistent: isConsistent });
+      const { outcomes, clusterId, history } = await cluster.changes(cursors, { consistent: isConsistent });
+      if (history !== undefined && (await isAnotherHistory(history))) return false;
       if (clusterId !== undefined) await store.keepClusterId(clusterId);
       const again: StoredResource[] = [];
       for (const [index, stored] of part.entries()) {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../shared/clock.ts';
+import { readHistory } from '../../shared/store/store-history.ts';
 import { openSqliteStore } from '../store/sqlite-store.ts';
 import { lockStore, moveLockOf } from '../store/store-lock.ts';
 import { operationCommand } from './commands.ts';
@@ -39,6 +40,19 @@ it.each([false, true])('a restore does not lift the fence of a move (ready: %s)'
     await store.setFence(undefined, fence);
   });
   expect(await restore()).toMatchObject({ code: 0 });
+});
+
+it('each restore begins another history of the store: copies of the cluster notice it', async () => {
+  const { inStore, restore } = await directoryWithBackup();
+  const seen: string[] = [];
+  const look = () => inStore(async ({ items }) => seen.push(await readHistory(items)));
+  await look();
+  for (let restores = 0; restores < 2; restores += 1) {
+    expect(await restore()).toMatchObject({ code: 0 });
+    await look();
+  }
+  expect(seen[0]).toBe('');
+  expect(new Set(seen).size).toBe(3);
 });
 
 it('a damaged database is restored', async () => {

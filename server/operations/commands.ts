@@ -5,9 +5,10 @@
 import { chownSync, copyFileSync, existsSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { systemClock } from '../../shared/clock.ts';
+import { systemClock, systemRandom } from '../../shared/clock.ts';
 import { ControlError } from '../../shared/host/control-socket.ts';
 import { StartError } from '../../shared/host/start-error.ts';
+import { writeHistory } from '../../shared/store/store-history.ts';
 import { DEFAULT_DATA_DIRECTORY } from '../options.ts';
 import { syncDirectory, syncFile } from '../store/open-database.ts';
 import { openSqliteStore, type RowCounts, StoreOpenError } from '../store/sqlite-store.ts';
@@ -118,6 +119,7 @@ async function replaceBy(file: string, database: string, io: OperationIo): Promi
     // Root restores what a service owns.
     if (process.getuid?.() === 0) chownSync(copy, uid, gid);
     const rows = await soundRows(copy, file);
+    await beginHistory(copy);
     syncFile(copy);
     const kept = `${database}.before-${new Date(io.nowMs).toISOString().replaceAll(':', '')}`;
     const hasOld = existsSync(database);
@@ -150,6 +152,16 @@ async function requireNotMoved(database: string): Promise<void> {
     `${database} is being moved to ${reply.fence.to}, or was: end the move with \`nodekeeper move --abandon\` first, or ` +
       'restore into another directory',
   );
+}
+
+/** Whoever keeps a copy of the cluster notices by it that the backup is in its place. */
+async function beginHistory(copy: string): Promise<void> {
+  const store = openSqliteStore({ file: copy, clock: systemClock, synchronous: 'full' });
+  try {
+    await writeHistory(store.items, systemRandom.uuid());
+  } finally {
+    await store.close();
+  }
 }
 
 /** @throws StartError when it is damaged, StoreOpenError when it is none of ours */

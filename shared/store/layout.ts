@@ -40,6 +40,7 @@
  *          pk `cidr#<cluster CIDR>#<mask>` sk `b#<block>` and the like   blocks assigned to Nodes (cidr-store.ts)
  *          pk `cloud` sk <node name>                the instance check of a node (watch-list-store.ts)
  *          pk `replica` sk `-`                      of a copy: which cluster, and how far (server/hub/replica-store.ts)
+ *          pk `history` sk `-`                      of a store that was restored: which backup (store-history.ts)
  *          pk `move` sk `source`, `destination`     a move from or into this store (move-rows.ts)
  *          pk `cloud-asked` sk `-`                  when EC2 was last asked, by groups of nodes (watch-list-store.ts)
  *

@@ -102,6 +102,8 @@ export interface ChangeRead {
   readonly status?: {
     /** What tokens of machines name as their audience. Absent: this process verifies none. */
     readonly clusterId?: string;
+    /** Names the history of the store (shared/store/store-history.ts). Another one: an older backup is in its place. */
+    readonly history?: string;
     readonly resources: readonly ChangesOfResource[];
   };
 }

@@ -28,7 +28,7 @@ import { changeReads } from './kind.ts';
 import { readChanges } from './read-changes.ts';
 import { followedNodes, readSite, type SiteCursor } from './site-reads.ts';
 
-type Reads = Pick<ServeDependencies, 'authorizer' | 'changes' | 'readYaml' | 'storageOf' | 'clusterId'>;
+type Reads = Pick<ServeDependencies, 'authorizer' | 'changes' | 'readYaml' | 'storageOf' | 'clusterId' | 'history'>;
 
 /** @throws StatusError 400, 403, 405, 406, 413, 415, 422 */
 export async function answerChangeRead(dependencies: Reads, asked: UnstoredRequest): Promise<HttpResponse> {
@@ -64,7 +64,8 @@ export async function answerChangeRead(dependencies: Reads, asked: UnstoredReque
   const { clusterId } = dependencies;
   const id = clusterId === undefined ? '' : `"clusterId":${JSON.stringify(clusterId)},`;
   // The changes are JSON already.
-  const answered = `"status":{${id}"resources":[${outcomes.join(',')}]}`;
+  const history = `"history":${JSON.stringify(await dependencies.history())},`;
+  const answered = `"status":{${id}${history}"resources":[${outcomes.join(',')}]}`;
   return { ...answer, body: `${String(answer.body).slice(0, -1)},${answered}}` };
 }
 

@@ -61,6 +61,7 @@ export const changeRead: StructSchema = kindStruct(
     status: optionalStruct(
       struct(`${OURS}.ChangeReadStatus`, 'The answer.', {
         clusterId: text('Names the cluster in the tokens of its machines.'),
+        history: text('Names the history of the store. After a restore it is another one: list everything again.'),
         resources: list(changes, 'One for each resource, in the order of the request.'),
       }),
       'The answer. Set by the server.',
