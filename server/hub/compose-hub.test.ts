@@ -10,6 +10,8 @@ import { composeHub } from './compose-hub.ts';
 const NOW_MS = Date.UTC(2026, 0, 1);
 const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps';
 
+/** Whether the copy of a hub has what the cluster has within two seconds. */
+let isCaughtUp = true;
 /** Of the answers of the last hub. */
 let warnings: string[] = [];
 
@@ -29,7 +31,8 @@ function hub(
     replica: {
       ...{ holds, versionClock: clock, clusterId: () => 'test', isPart },
       link: () => ({ kind: 'up' }),
-      caughtUp: async () => {},
+      version: () => 1_000,
+      caughtUp: async () => isCaughtUp,
     },
     connection: {
       send: async () => ({ status: 201, headers: {}, body: Buffer.from(JSON.stringify(review)) }),
@@ -92,4 +95,17 @@ it('says that a list is of its site alone, and leaves to the cluster what its pa
   );
   expect([await part(CONFIG_MAPS), await part(`${CONFIG_MAPS}/c`)]).toEqual([200, 503]);
   expect(warnings[0]).toBe('199 nodekeeper "this hub has only the configmaps of the nodes of its site"');
+});
+
+it('waits for a version that its copy does not have, and answers 504 as upstream after that', async () => {
+  const read = hub({ username: 'ada', groups: ['system:masters'] }, () => true);
+  const newer = `resourceVersion=${(NOW_MS + 30_000) * 1_000}`;
+  isCaughtUp = false;
+  expect([await read(CONFIG_MAPS, 'resourceVersion=1000'), await read(CONFIG_MAPS, 'resourceVersion=0')]).toEqual([
+    200, 200,
+  ]);
+  expect([await read(CONFIG_MAPS, newer), await read(`${CONFIG_MAPS}/c`, newer)]).toEqual([504, 504]);
+  expect(await read(CONFIG_MAPS, 'resourceVersion=x')).toBe(400);
+  isCaughtUp = true;
+  expect([await read(CONFIG_MAPS, newer), await read(`${CONFIG_MAPS}/c`, newer)]).toEqual([200, 404]);
 });

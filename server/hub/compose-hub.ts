@@ -1,4 +1,5 @@
 /** A hub over its copy of a cluster: what answers requests from the copy, and passes all others. */
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { PUBLIC_PATHS } from '../../functions/api/answers.ts';
 import {
   METRIC_CONTENT_TYPES,
@@ -13,18 +14,22 @@ import { METRICS_PATH } from '../../shared/access/authorize.ts';
 import type { NodeKey, NodePublicKey } from '../../shared/access/node-identity.ts';
 import { CONCURRENT_API_LIMITS } from '../../shared/access/request-throttle.ts';
 import type { UserInfo } from '../../shared/access/user-info.ts';
+import type { Call } from '../../shared/api/call.ts';
 import { requestDependencies } from '../../shared/api/request-dependencies.ts';
 import { serveApi } from '../../shared/api/serve.ts';
 import { answerLongPoll } from '../../shared/api/watch/long-poll.ts';
-import { type Clock, systemBusyMs, systemRandom } from '../../shared/clock.ts';
+import { type Clock, systemBusyMs, systemRandom, systemTimeLimit } from '../../shared/clock.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import { gzip } from '../../shared/gzip.ts';
 import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
 import { isNamespaceContent } from '../../shared/kinds/namespaces/content-names.ts';
+import { storedAs } from '../../shared/kinds/registry.ts';
 import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/request/http.ts';
+import { refuseFutureVersion } from '../../shared/kubernetes/request/list-options.ts';
 import { failedRequests } from '../../shared/kubernetes/request/log-throttle.ts';
 import { parsePath, withoutWatchPrefix } from '../../shared/kubernetes/request/request.ts';
 import { quotable } from '../../shared/kubernetes/request/respond.ts';
+import * as status from '../../shared/kubernetes/status.ts';
 import type { Log, Meter } from '../../shared/observability/log.ts';
 import type { ItemStore, StoreFault } from '../../shared/store/item-store.ts';
 import { storedResource } from '../../shared/store/layout.ts';
@@ -49,7 +54,7 @@ import { shownStatuses } from './statuses/shown-statuses.ts';
 export interface HubOptions {
   readonly items: ItemStore;
   readonly signals: ChangeSignals;
-  readonly replica: Pick<Replica, 'versionClock' | 'holds' | 'isPart' | 'link' | 'clusterId' | 'caughtUp'>;
+  readonly replica: Pick<Replica, 'versionClock' | 'holds' | 'isPart' | 'version' | 'link' | 'clusterId' | 'caughtUp'>;
   readonly connection: ClusterConnection;
   readonly clock: Clock;
   /** Waits. Milliseconds. */
@@ -73,6 +78,9 @@ export interface Hub {
   readonly passing: Pick<Passing, 'codes' | 'held'>;
 }
 
+/** After which a client asks again for a version that the copy does not have. */
+const TOO_LARGE_RETRY_SECONDS = 1;
+
 /** What shared/access/node-graph.ts reads. */
 const GRAPH = ['pods', 'persistentvolumes'];
 
@@ -89,14 +97,16 @@ export function composeHub(options: HubOptions): Hub {
   const noteUnkept = failedRequests(log, 'an answer about a credential could not be kept');
   const onFault = (error: StoreFault): void => noteUnkept(error, {}, clock.nowMs());
   const kept = <T>(what: string) => keptAnswers<T>(what, { items, clusterUid, onFault });
-  const asked = questions(connection, isDown);
-  const nodeKeys = clusterNodeKeys({ questions: asked, kept: kept<readonly NodeKey[]>('machines'), clock });
+  const addresses = new AsyncLocalStorage<string>();
+  const asked = questions({ upstream: connection, isDown, address: () => addresses.getStore() ?? '' });
+  const limited = { questions: asked, startTimeLimit: systemTimeLimit };
+  const nodeKeys = clusterNodeKeys({ ...limited, kept: kept<readonly NodeKey[]>('machines'), clock });
   const authenticator = hubAuthenticator({
     accountKeys: clusterAccountKeys({ questions: asked, kept: kept<readonly NodePublicKey[]>('accounts'), clock }),
     nodeKeys,
     clusterId: replica.clusterId,
     find: (ref) => objects.get(ref),
-    reviews: reviewedTokens({ questions: asked, kept: kept<UserInfo>('tokens'), downSinceMs }),
+    reviews: reviewedTokens({ ...limited, kept: kept<UserInfo>('tokens'), downSinceMs }),
     isDown,
     isPart: () => REQUIRED.some(replica.isPart),
     caughtUp: (resource) => replica.caughtUp(resource),
@@ -114,8 +124,8 @@ export function composeHub(options: HubOptions): Hub {
   const document = documents(sha256);
   const api = serveApi(dependencies, {
     verbs: {
-      get: (call) => get(dependencies, call),
-      list: (call) => list(dependencies, call),
+      get: (call) => readAtVersion(call, get),
+      list: (call) => readAtVersion(call, list),
       patch: acceptStatuses({ ...dependencies, statuses, isDown }),
     },
     publicPath: (path, request) => (PUBLIC_PATHS.has(path) ? document(path, request) : undefined),
@@ -123,6 +133,23 @@ export function composeHub(options: HubOptions): Hub {
   });
   const watches = servedWatches({ ...common, meter: options.meter, nodeKeys, signals });
   const passed = passing({ connection, isDown, nowMs: clock.nowMs });
+
+  /**
+   * Upstream's watch cache waits for a version that it does not have, and answers 504 then. Source: k8s.io/apiserver
+   * pkg/storage/cacher/watch_cache.go, waitUntilFreshAndBlock.
+   */
+  async function readAtVersion(call: Call, read: typeof get): Promise<HttpResponse> {
+    const text = call.request.query.get('resourceVersion') ?? '';
+    const { resource } = storedAs(call.descriptor);
+    const asked = Number(text);
+    // What is shown of the site has versions of its own, above those of the copy.
+    const isNewer = asked > replica.version(resource) && asked > (await dependencies.changes.currentVersion(resource));
+    if (isNewer && (isDown() || !(await replica.caughtUp(resource)))) {
+      refuseFutureVersion(call.request.query, call.nowMs);
+      throw status.resourceVersionTooLarge(text, String(replica.version(resource)), TOO_LARGE_RETRY_SECONDS);
+    }
+    return read(dependencies, call);
+  }
 
   function metrics({ headers }: HttpRequest): HttpResponse {
     const format = metricFormatFor(headers['accept']);
@@ -173,7 +200,10 @@ export function composeHub(options: HubOptions): Hub {
         });
       }
     },
-    async serve(received, gone) {
+    serve: (received, gone) => addresses.run(received.sourceIp, () => serve(received, gone)),
+  };
+
+  async function serve(received: HttpRequest, gone: AbortSignal): Promise<PassedAnswer> {
       const request = received.method === 'GET' ? withoutWatchPrefix(received) : received;
       if (isSiteStatus(request)) return { head: await api(request) };
       const route = routeOf(request, replica.holds);
@@ -201,8 +231,7 @@ export function composeHub(options: HubOptions): Hub {
       // Whoever may ask is decided as for every other path.
       const head = await api(route.what === 'metrics' ? { ...request, path: METRICS_PATH } : request);
       return { head: route.what === 'health' && head.status === 200 ? answerHealth(request, options.checks) : head };
-    },
-  };
+  }
 }
 
 /** The cluster makes such an object when it is read. */

@@ -67,13 +67,14 @@ export interface VerifiableToken {
 
 export type AccountTokenVerdict =
   | { readonly kind: 'claims'; readonly token: VerifiableToken }
-  | { readonly kind: 'refused'; readonly reason: string };
+  | { readonly kind: 'refused'; readonly reason: string; readonly isByClock?: boolean };
 
 type Json = Readonly<Record<string, unknown>>;
 
 /** base64url of 32 bytes. */
 const THUMBPRINT = /^[A-Za-z0-9_-]{43}$/;
 const refused = (reason: string): AccountTokenVerdict => ({ kind: 'refused', reason });
+const byClock = (reason: string): AccountTokenVerdict => ({ kind: 'refused', reason, isByClock: true });
 const isSecond = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
 
@@ -92,8 +93,8 @@ export function accountTokenVerdict(header: Json, claims: Json, nowMs: number): 
   if (content === undefined) return refused('malformed claims');
   const { issuedAt, expiresAt } = content;
   if (expiresAt <= issuedAt || expiresAt - issuedAt > ACCOUNT_TOKEN_SECONDS_MAX) return refused('validity not allowed');
-  if (nowMs < (issuedAt - CLOCK_TOLERANCE_SECONDS) * 1_000) return refused('not valid yet');
-  if (nowMs >= expiresAt * 1_000) return refused('expired');
+  if (nowMs < (issuedAt - CLOCK_TOLERANCE_SECONDS) * 1_000) return byClock('not valid yet');
+  if (nowMs >= expiresAt * 1_000) return byClock('expired');
   return { kind: 'claims', token: { keyId: kid, content } };
 }
 

@@ -9,7 +9,12 @@ export type Authentication =
   /** No credentials were sent. */
   | { readonly kind: 'anonymous' }
   /** Credentials were sent and are invalid; the reason is for our log, never for the response. */
-  | { readonly kind: 'refused'; readonly reason: string };
+  | {
+      readonly kind: 'refused';
+      readonly reason: string;
+      /** It is not valid at this time: by another clock it could be. */
+      readonly isByClock?: boolean;
+    };
 
 /** Identifies the sender of a request by its headers (lower-case names). */
 export interface Authenticator {

@@ -42,7 +42,7 @@ export interface NodeTokenClaims {
 
 export type NodeTokenVerdict =
   | { readonly kind: 'claims'; readonly claims: NodeTokenClaims }
-  | { readonly kind: 'refused'; readonly reason: NodeTokenRefusal };
+  | { readonly kind: 'refused'; readonly reason: NodeTokenRefusal; readonly isByClock?: boolean };
 
 export type NodeTokenRefusal =
   | 'algorithm not allowed'
@@ -100,6 +100,7 @@ export const isUsable = ({ iat, exp }: TokenClaims, serverNowMs: number): boolea
 const THUMBPRINT = /^[A-Za-z0-9_-]{43}$/;
 
 const refused = (reason: NodeTokenRefusal): NodeTokenVerdict => ({ kind: 'refused', reason });
+const byClock = (reason: NodeTokenRefusal): NodeTokenVerdict => ({ kind: 'refused', reason, isByClock: true });
 const isSecond = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
 /** Checks all claims except the signature. `header` and `claims`: the two JSON objects of the token, not validated. */
@@ -139,8 +140,8 @@ export function nodeTokenVerdict(
   if (exp - iat > NODE_TOKEN_LIFE_SECONDS_MAX) return refused('lives too long');
   const fromMs = (Math.max(iat, nbf ?? iat) - NODE_CLOCK_TOLERANCE_SECONDS) * 1_000;
   const throughMs = (exp + NODE_CLOCK_TOLERANCE_SECONDS) * 1_000 - 1;
-  if (at.nowMs < fromMs) return refused('not valid yet');
-  if (at.nowMs > throughMs) return refused('expired');
+  if (at.nowMs < fromMs) return byClock('not valid yet');
+  if (at.nowMs > throughMs) return byClock('expired');
   const times = { fromMs, throughMs };
   return {
     kind: 'claims',

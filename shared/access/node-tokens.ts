@@ -49,7 +49,10 @@ const TOKEN_FORMAT = /^([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)$/;
 /** r and s of P-256, or an Ed25519 signature: 64 bytes in base64url. */
 const SIGNATURE_CHARACTERS = 86;
 
-const refused = (reason: string): Authentication => ({ kind: 'refused', reason });
+const refused = (reason: string, isByClock = false): Authentication => ({
+  ...{ kind: 'refused', reason },
+  ...(isByClock && { isByClock }),
+});
 
 export function nodeTokens(options: NodeTokenOptions): BearerScheme {
   const { clusterId, acceptsBeatTokens = false } = options;
@@ -63,7 +66,7 @@ export function nodeTokens(options: NodeTokenOptions): BearerScheme {
     const payloadObject = jsonObjectIn(Buffer.from(payload, 'base64url'));
     if (headerObject === undefined || payloadObject === undefined) return refused('malformed node token');
     const verdict = nodeTokenVerdict(headerObject, payloadObject, { nowMs, clusterId, acceptsBeatTokens });
-    if (verdict.kind === 'refused') return refused(`node token: ${verdict.reason}`);
+    if (verdict.kind === 'refused') return refused(`node token: ${verdict.reason}`, verdict.isByClock);
     const { claims } = verdict;
     const known = await keyOf(claims, nowMs);
     if (known === undefined) return refused('node token: no such key');
@@ -87,7 +90,7 @@ export function nodeTokens(options: NodeTokenOptions): BearerScheme {
       const seen = tokens.find(digest);
       if (seen !== undefined) {
         const { fromMs, throughMs } = seen.claims;
-        if (nowMs < fromMs || nowMs > throughMs) return refused('node token: expired');
+        if (nowMs < fromMs || nowMs > throughMs) return refused('node token: expired', true);
         // The signature stays valid, but the key may have been revoked.
         if ((await keyOf(seen.claims, nowMs)) !== undefined) return seen.authentication;
         return refused('node token: no such key');

@@ -74,7 +74,10 @@ interface KnownToken extends VerifiableToken {
 const TOKEN_FORMAT = /^([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]{86})$/;
 const MARK = '"kubernetes.io":';
 
-const refused = (reason: string): Authentication => ({ kind: 'refused', reason: `service account token: ${reason}` });
+const refused = (reason: string, isByClock = false): Authentication => ({
+  ...{ kind: 'refused', reason: `service account token: ${reason}` },
+  ...(isByClock && { isByClock }),
+});
 
 export function accountTokens({ keys, find }: AccountTokenOptions): BearerScheme {
   const known = lookupMemory<KnownKey>(KEYS_MAX, ({ key }) => key !== undefined);
@@ -100,7 +103,7 @@ export function accountTokens({ keys, find }: AccountTokenOptions): BearerScheme
     const payloadObject = jsonObjectIn(Buffer.from(payload, 'base64url'));
     if (headerObject === undefined || payloadObject === undefined) return refused('malformed');
     const verdict = accountTokenVerdict(headerObject, payloadObject, nowMs);
-    if (verdict.kind === 'refused') return refused(verdict.reason);
+    if (verdict.kind === 'refused') return refused(verdict.reason, verdict.isByClock);
     const key = await keyOf(verdict.token.keyId, nowMs);
     if (key === undefined) return refused('no such key');
     const isSigned =
@@ -137,7 +140,7 @@ export function accountTokens({ keys, find }: AccountTokenOptions): BearerScheme
       if ('kind' in outcome) return outcome;
       tokens.keep(digest, outcome);
       const { content } = outcome;
-      if (nowMs >= content.expiresAt * 1_000) return refused('expired');
+      if (nowMs >= content.expiresAt * 1_000) return refused('expired', true);
       if ((await keyOf(outcome.keyId, nowMs)) === undefined) return refused('no such key');
       const accepted = audiences.filter((audience) => content.audiences.includes(audience));
       if (accepted.length === 0) return refused('for another audience');

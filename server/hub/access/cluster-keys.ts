@@ -8,10 +8,10 @@ import { type NodeKey, type NodePublicKey, publicKeyOf } from '../../../shared/a
 import type { NodeKeys } from '../../../shared/access/node-keys.ts';
 import type { ProcessKey } from '../../../shared/access/process-key.ts';
 import { thumbprintOf } from '../../../shared/access/public-keys.ts';
-import type { Clock } from '../../../shared/clock.ts';
+import type { Clock, StartTimeLimit } from '../../../shared/clock.ts';
 import type { JsonObject } from '../../../shared/kubernetes/json.ts';
 import type { KeptAnswers } from './kept-answers.ts';
-import { type Questions, unverified } from './questions.ts';
+import { orKnown, type Questions, unverified } from './questions.ts';
 
 interface KeySource<T> {
   readonly questions: Questions;
@@ -67,26 +67,36 @@ export interface ClusterNodeKeys extends NodeKeys {
 }
 
 /** Keys of machines, by their NodeIdentity. `consistent` asks the cluster. */
-export function clusterNodeKeys({ questions, kept, clock }: KeySource<NodeKey>): ClusterNodeKeys {
+export function clusterNodeKeys({
+  questions,
+  kept,
+  clock,
+  startTimeLimit,
+}: KeySource<NodeKey> & { readonly startTimeLimit: StartTimeLimit }): ClusterNodeKeys {
   const known = boundedMemory<{ readonly keys: readonly NodeKey[]; readonly readAtMs: number }>(MACHINES_MAX);
+  async function ask(nodeName: string, before: readonly NodeKey[] | undefined): Promise<readonly NodeKey[]> {
+    const path = `/apis/nodekeeper.dev/v1alpha1/nodeidentities/${encodeURIComponent(nodeName)}`;
+    const answer = await questions.ask('GET', path);
+    const keys = answer.kind === 'answered' ? machineKeysIn(answer.body) : undefined;
+    if (keys === undefined) {
+      const last = before ?? (await kept.find(nodeName))?.value;
+      if (last === undefined) {
+        throw unverified(answer.kind === 'unanswered' ? answer.why : 'the cluster answered no keys');
+      }
+      return last;
+    }
+    known.keep(nodeName, { keys, readAtMs: clock.nowMs() });
+    await (keys.length === 0 ? kept.drop(nodeName) : kept.keep(nodeName, keys, clock.nowMs()));
+    return keys;
+  }
+
   return {
     async keysOf(nodeName, { consistent }) {
       const recent = known.find(nodeName);
       const ageMs = recent === undefined ? Number.POSITIVE_INFINITY : Math.abs(clock.nowMs() - recent.readAtMs);
       if (recent !== undefined && !consistent && ageMs < MACHINE_KEYS_LIVE_MS) return recent.keys;
-      const path = `/apis/nodekeeper.dev/v1alpha1/nodeidentities/${encodeURIComponent(nodeName)}`;
-      const answer = await questions.ask('GET', path);
-      const keys = answer.kind === 'answered' ? machineKeysIn(answer.body) : undefined;
-      if (keys === undefined) {
-        const last = recent?.keys ?? (await kept.find(nodeName))?.value;
-        if (last === undefined) {
-          throw unverified(answer.kind === 'unanswered' ? answer.why : 'the cluster answered no keys');
-        }
-        return last;
-      }
-      known.keep(nodeName, { keys, readAtMs: clock.nowMs() });
-      await (keys.length === 0 ? kept.drop(nodeName) : kept.keep(nodeName, keys, clock.nowMs()));
-      return keys;
+      const asked = ask(nodeName, recent?.keys);
+      return recent === undefined || consistent ? asked : orKnown(asked, recent.keys, startTimeLimit);
     },
     async forget(nodeName) {
       known.forget(nodeName);

@@ -1,12 +1,17 @@
 /** What a hub asks its cluster about credentials, with its own. */
 import { jsonObjectIn } from '../../../shared/access/bearer.ts';
+import type { StartTimeLimit } from '../../../shared/clock.ts';
 import type { JsonObject } from '../../../shared/kubernetes/json.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
+import { quarterShares } from '../../quarter-shares.ts';
 import { type Upstream, UpstreamUnreachable } from '../upstream.ts';
 
 /** Until an answer is here. Milliseconds. */
 const ANSWER_MS = 10_000;
-/** At once. More are refused: tokens that somebody invents must not fill the hub, nor its cluster. */
+/**
+ * At once, and a quarter for one address. More are refused: tokens that somebody invents must not fill the hub, nor its
+ * cluster, nor keep others from signing in.
+ */
 const QUESTIONS_MAX = 32;
 const RETRY_AFTER_SECONDS = 5;
 
@@ -21,8 +26,16 @@ export interface Questions {
   ask(method: 'GET' | 'POST', path: string, body?: object): Promise<ClusterAnswer>;
 }
 
-/** @param isDown the cluster is known to be out of reach: it is not asked */
-export function questions(upstream: Upstream, isDown: () => boolean): Questions {
+export interface QuestionOptions {
+  readonly upstream: Upstream;
+  /** The cluster is known to be out of reach: it is not asked. */
+  readonly isDown: () => boolean;
+  /** Of the client that is being answered. */
+  readonly address: () => string;
+}
+
+export function questions({ upstream, isDown, address }: QuestionOptions): Questions {
+  const shares = quarterShares(QUESTIONS_MAX);
   /** Clients that reconnect at the same time ask the same: they share the answer. */
   const running = new Map<string, Promise<ClusterAnswer>>();
   return {
@@ -32,12 +45,18 @@ export function questions(upstream: Upstream, isDown: () => boolean): Questions 
       const question = `${method} ${path} ${text ?? ''}`;
       const asked = running.get(question);
       if (asked !== undefined) return asked;
-      if (running.size >= QUESTIONS_MAX) {
-        throw status.tooManyRequests('this hub verifies too many credentials at once', {
+      const asker = address();
+      const share = shares.use(asker, 1);
+      if (share !== 'used') {
+        const whose = share === 'ownerAtLimit' ? 'of one address ' : '';
+        throw status.tooManyRequests(`this hub verifies too many credentials ${whose}at once`, {
           retryAfterSeconds: RETRY_AFTER_SECONDS,
         });
       }
-      const answer = send(method, path, text).finally(() => running.delete(question));
+      const answer = send(method, path, text).finally(() => {
+        running.delete(question);
+        shares.free(asker, 1);
+      });
       running.set(question, answer);
       return answer;
     },
@@ -60,6 +79,21 @@ export function questions(upstream: Upstream, isDown: () => boolean): Questions 
       if (error instanceof UpstreamUnreachable) return { kind: 'unanswered', why: error.message };
       throw error;
     }
+  }
+}
+
+/** A slow cluster delays a client that is known by this at most, each time it is asked again. Milliseconds. */
+const KNOWN_WAIT_MS = 500;
+
+/** What is being asked, or what is known if that is not answered soon. */
+export async function orKnown<T>(asked: Promise<T>, known: T, startTimeLimit: StartTimeLimit): Promise<T> {
+  const limit = startTimeLimit(KNOWN_WAIT_MS);
+  // Whoever asks again joins it, or reads its answer.
+  asked.catch(() => {});
+  try {
+    return await Promise.race([asked, limit.reached.then(() => known)]);
+  } finally {
+    limit.cancel();
   }
 }
 

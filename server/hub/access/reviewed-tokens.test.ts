@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import type { NodePublicKey } from '../../../shared/access/node-identity.ts';
 import { thumbprintOf } from '../../../shared/access/public-keys.ts';
 import type { UserInfo } from '../../../shared/access/user-info.ts';
+import type { StartTimeLimit } from '../../../shared/clock.ts';
 import { StoreFault } from '../../../shared/store/item-store.ts';
 import { memoryItemStore } from '../../../shared/store/memory/item-store.ts';
 import { type Upstream, type UpstreamAnswer, UpstreamUnreachable } from '../upstream.ts';
@@ -26,6 +27,8 @@ function hub(items = memoryItemStore()) {
     uid: 'one',
     machine: 'n1' as string | undefined,
     downSinceMs: undefined as number | undefined,
+    /** It answers when this resolves. */
+    slow: undefined as Promise<void> | undefined,
     asked: [] as string[],
     /** In place of every answer. */
     garbage: undefined as UpstreamAnswer | undefined,
@@ -38,6 +41,7 @@ function hub(items = memoryItemStore()) {
     async send({ path, body }) {
       if (cluster.downSinceMs !== undefined) throw new UpstreamUnreachable('cut');
       cluster.asked.push(path.split('/').at(-1)!);
+      await cluster.slow;
       if (cluster.garbage !== undefined) return cluster.garbage;
       if (path.endsWith('jwks')) return json(200, { keys: [ACCOUNT_KEY] });
       if (!path.endsWith('tokenreviews')) {
@@ -48,20 +52,27 @@ function hub(items = memoryItemStore()) {
       return json(201, { status: cluster.tokens.has(spec.token) ? { authenticated: true, user: ADA } : { user: {} } });
     },
   };
+  /** A limit is reached at once while the cluster is slow, and never otherwise. */
+  const startTimeLimit: StartTimeLimit = () => ({
+    reached: cluster.slow === undefined ? new Promise(() => {}) : Promise.resolve(),
+    cancel: () => {},
+  });
   const faults: string[] = [];
   const onFault = ({ message }: Error): void => void faults.push(message);
   const source = { items, clusterUid: async () => cluster.uid, onFault };
-  const asking = questions(upstream, () => cluster.downSinceMs !== undefined);
+  const asking = questions({ upstream, isDown: () => cluster.downSinceMs !== undefined, address: () => '' });
   const reviews = () =>
     reviewedTokens({
       questions: asking,
       kept: keptAnswers<UserInfo>('tokens', source),
       downSinceMs: () => cluster.downSinceMs,
+      startTimeLimit,
     });
   const keys = clusterNodeKeys({
     questions: asking,
     kept: keptAnswers('machines', source),
     clock: { nowMs: () => time.nowMs },
+    startTimeLimit,
   });
   const accountKeys = clusterAccountKeys({
     questions: asking,
@@ -93,6 +104,24 @@ it('asks the cluster about a token once per minute, and notices that it was with
   cluster.tokens.clear();
   time.nowMs += MINUTE_MS;
   expect(await user('good')).toBe('refused');
+});
+
+it('does not let a known client wait for a slow cluster, and believes what the cluster answers then', async () => {
+  const { user, keys, cluster, time } = hub();
+  const known = async () => (await keys.keysOf('n1', { consistent: false })).length;
+  expect([await user('good'), await known()]).toEqual(['ada', 1]);
+  const answered = Promise.withResolvers<void>();
+  cluster.slow = answered.promise;
+  time.nowMs += MINUTE_MS;
+  expect([await user('good'), await user('good'), await known()]).toEqual(['ada', 'ada', 1]);
+  expect(cluster.asked).toHaveLength(4);
+  const isSettled = await Promise.race([user('unknown').then(() => true), Promise.resolve(false)]);
+  expect(isSettled).toBe(false);
+  cluster.tokens.clear();
+  cluster.machine = undefined;
+  answered.resolve();
+  cluster.slow = undefined;
+  expect([await user('good'), await known()]).toEqual(['refused', 0]);
 });
 
 it('accepts a token that it saw within a day before the link was lost, also after a restart, and keeps only its hash', async () => {

@@ -10,10 +10,11 @@ import { createHash } from 'node:crypto';
 import type { Authentication } from '../../../shared/access/authenticator.ts';
 import { lookupMemory } from '../../../shared/access/bearer.ts';
 import type { UserInfo } from '../../../shared/access/user-info.ts';
+import type { StartTimeLimit } from '../../../shared/clock.ts';
 import { defined } from '../../../shared/defined.ts';
 import { isJsonObject, type JsonObject } from '../../../shared/kubernetes/json.ts';
 import type { KeptAnswers } from './kept-answers.ts';
-import { type Questions, unverified } from './questions.ts';
+import { orKnown, type Questions, unverified } from './questions.ts';
 
 const REFUSED_LIVE_MS = 5_000;
 /** Between the last review of a token and the loss of the link. Milliseconds. */
@@ -48,9 +49,10 @@ export interface ReviewOptions {
   readonly kept: KeptAnswers<UserInfo>;
   /** Since when the cluster cannot be reached. undefined: it can. Epoch milliseconds. */
   readonly downSinceMs: () => number | undefined;
+  readonly startTimeLimit: StartTimeLimit;
 }
 
-export function reviewedTokens({ questions, kept, downSinceMs }: ReviewOptions): ReviewedTokens {
+export function reviewedTokens({ questions, kept, downSinceMs, startTimeLimit }: ReviewOptions): ReviewedTokens {
   const reviewed = lookupMemory<Reviewed>(TOKENS_MAX, ({ user }) => user !== undefined);
   const running = new Map<string, Promise<Reviewed>>();
 
@@ -91,7 +93,9 @@ export function reviewedTokens({ questions, kept, downSinceMs }: ReviewOptions):
       if (known !== undefined && Math.abs(nowMs - known.atMs) < liveMs) return authenticationOf(known);
       const reviewing = running.get(hash) ?? review(token, hash, nowMs, use).finally(() => running.delete(hash));
       running.set(hash, reviewing);
-      return authenticationOf(await reviewing);
+      // For as long as the cluster is asked, 10 s at most. A token that expires by itself does not count longer.
+      const isKnown = known?.user !== undefined && !use.isBrief;
+      return authenticationOf(await (isKnown ? orKnown(reviewing, known, startTimeLimit) : reviewing));
     },
   };
 }

@@ -33,7 +33,8 @@ async function hubOfTwoNodes() {
     replica: {
       ...{ holds: () => true, versionClock: clock, clusterId: () => 'test', isPart: () => false },
       link: () => link,
-      caughtUp: async () => {},
+      caughtUp: async () => true,
+      version: () => Number.MAX_SAFE_INTEGER,
     },
     connection: {
       async send({ body }) {
