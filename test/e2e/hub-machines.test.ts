@@ -126,4 +126,31 @@ describe.skipIf(kubectl === undefined)('a hub with machines', { timeout: 180_000
     );
     expect(await at(site.hub)).toEqual(await at(site.cluster));
   });
+
+  it('passes exec, logs and log streams to the cluster, and says why not while the link is cut', async () => {
+    const site = await siteWithMachine();
+    await site.startPod('web', 'echo first; while true; do sleep 0.2; echo again; done');
+    const run = (...args: readonly string[]) => startKubectl(kubectl!, args, { kubeconfig: site.hubKubeconfig });
+    const command = ['exec', '-i', 'web', '--', 'sh', '-c', 'cat; echo err >&2; exit 3'];
+    const ran = startKubectl(kubectl!, command, { kubeconfig: site.hubKubeconfig, stdin: 'in\n' });
+    expect(await ran.ended).toMatchObject({
+      ...{ exitCode: 3, stdout: 'in\n', stderr: 'err\ncommand terminated with exit code 3\n' },
+    });
+    const shown = await run('logs', 'web', '--tail=-1', '--limit-bytes=6').ended;
+    expect(shown).toMatchObject({ exitCode: 0, stdout: 'first\n' });
+    const following = run('logs', '-f', 'web');
+    await soon('lines that are written meanwhile', () => following.stdout().split('again').length > 5, 30_000);
+    expect(following.stdout()).toMatch(/^first\nagain\n/);
+    following.interrupt();
+    await following.ended;
+    site.link.cut();
+    await soon(
+      'that the hub has noticed',
+      async () => (await site.hub.send('GET', PODS)).headers['warning'] !== undefined,
+      40_000,
+    );
+    const refused = await run('exec', 'web', '--', 'true').ended;
+    expect(refused.exitCode).not.toBe(0);
+    expect(refused.stderr).toContain('cannot be reached');
+  });
 });
