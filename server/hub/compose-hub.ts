@@ -204,33 +204,33 @@ export function composeHub(options: HubOptions): Hub {
   };
 
   async function serve(received: HttpRequest, gone: AbortSignal): Promise<PassedAnswer> {
-      const request = received.method === 'GET' ? withoutWatchPrefix(received) : received;
-      if (isSiteStatus(request)) return { head: await api(request) };
-      const route = routeOf(request, replica.holds);
-      if (route.kind === 'pass') {
-        const answer = await passed.pass(received, gone);
-        if (route.changes !== undefined && answer.head.status < 300) await replica.caughtUp(route.changes);
-        return answer;
-      }
-      if (route.kind === 'copy') {
-        if (isWatch(request)) {
-          const answer = await watches.serve(request, request, gone);
-          return mayBeAllowed(answer.head)
-            ? passed.pass(received, gone)
-            : withPart(withAge(answer), route.resource ?? '');
-        }
-        const head = await api(request);
-        // It may have been read while its rows were deleted.
-        const isHeld = routeOf(request, replica.holds).kind === 'copy';
-        const { resource = '' } = route;
-        const mayExist = head.status === 404 && (isMadeByRead(request) || replica.isPart(resource));
-        return !isHeld || mayExist || mayBeAllowed(head)
+    const request = received.method === 'GET' ? withoutWatchPrefix(received) : received;
+    if (isSiteStatus(request)) return { head: await api(request) };
+    const route = routeOf(request, replica.holds);
+    if (route.kind === 'pass') {
+      const answer = await passed.pass(received, gone);
+      if (route.changes !== undefined && answer.head.status < 300) await replica.caughtUp(route.changes);
+      return answer;
+    }
+    if (route.kind === 'copy') {
+      if (isWatch(request)) {
+        const answer = await watches.serve(request, request, gone);
+        return mayBeAllowed(answer.head)
           ? passed.pass(received, gone)
-          : withPart(withAge({ head }), resource);
+          : withPart(withAge(answer), route.resource ?? '');
       }
-      // Whoever may ask is decided as for every other path.
-      const head = await api(route.what === 'metrics' ? { ...request, path: METRICS_PATH } : request);
-      return { head: route.what === 'health' && head.status === 200 ? answerHealth(request, options.checks) : head };
+      const head = await api(request);
+      // It may have been read while its rows were deleted.
+      const isHeld = routeOf(request, replica.holds).kind === 'copy';
+      const { resource = '' } = route;
+      const mayExist = head.status === 404 && (isMadeByRead(request) || replica.isPart(resource));
+      return !isHeld || mayExist || mayBeAllowed(head)
+        ? passed.pass(received, gone)
+        : withPart(withAge({ head }), resource);
+    }
+    // Whoever may ask is decided as for every other path.
+    const head = await api(route.what === 'metrics' ? { ...request, path: METRICS_PATH } : request);
+    return { head: route.what === 'health' && head.status === 200 ? answerHealth(request, options.checks) : head };
   }
 }
 
