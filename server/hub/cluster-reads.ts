@@ -43,7 +43,10 @@ export interface ListedPage {
 export interface ClusterReads {
   /** The uid of namespace kube-system: no two clusters have the same. */
   clusterUid(): Promise<string>;
-  /** By resource, in the order of the cursors. `consistent`: with everything that was committed before the call. `clusterId`: absent in a cluster that does not say it. */
+  /**
+   * By resource, in the order of the cursors. `consistent`: with everything that was committed before the call.
+   * `clusterId`: absent in a cluster that does not say it.
+   */
   changes(
     cursors: readonly ChangeCursor[],
     options?: { readonly consistent: boolean },

@@ -14,8 +14,9 @@
  * Who may not follow a resource as a whole may follow what belongs to nodes that its roles name (site-reads.ts in
  * functions/api/changes). Such a resource is listed by ChangeReads as well, and whenever other objects belong to it.
  *
- * Cost in read units: half of one for each shard of each resource, as an item of a batch, one if it is `consistent`. A resource that has changed
- * costs one more per shard and one per 4 KB of its changes, and a write unit for each shard that lags behind.
+ * Cost in read units: half of one for each shard of each resource, as an item of a batch; one if it is `consistent`. A
+ * resource that has changed costs one more per shard and one per 4 KB of its changes, and a write unit for each shard
+ * that lags behind.
  */
 import type { KubeObject } from '../kinds/types.ts';
 import type { ChangeType, Selectable } from '../store/object-record.ts';
@@ -95,7 +96,7 @@ export interface ChangeRead {
   readonly metadata?: KubeObject['metadata'];
   readonly spec: {
     readonly resources: readonly ChangeCursor[];
-    /** Everything that was committed before the request is in the answer. Absent: what is new may be left to the next. */
+    /** Everything that was committed before the request is in the answer. Absent: the newest may be left to the next. */
     readonly consistent?: boolean;
   };
   /** Only in an answer. */

@@ -1,4 +1,4 @@
-/** A store whose eventually consistent reads of many items are late: they return what was there when it was frozen. */
+/** A store with late reads: those of many items that are eventually consistent return the state when it was frozen. */
 import type { Item, ItemKey, ItemStore } from '../../shared/store/item-store.ts';
 import type { MemoryItemStore } from '../../shared/store/memory/item-store.ts';
 
