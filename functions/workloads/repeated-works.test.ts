@@ -50,7 +50,7 @@ const pod = (name: string): KubeObject => ({
 interface Case {
   /** Before the failure; settled. */
   readonly given?: (cluster: Cluster) => Promise<unknown>;
-  /** The changes whose works fail. */
+  /** The works of these changes fail. */
   readonly change: (cluster: Cluster) => Promise<unknown>;
   readonly rows: readonly string[];
   /** What the repetition brings about. */

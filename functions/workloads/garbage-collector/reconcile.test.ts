@@ -235,7 +235,7 @@ const map = async (cluster: WorkloadCluster, name: string) =>
   (await cluster.list('configmaps')).find(({ metadata }) => metadata.name === name);
 
 describe('a deletion in the foreground', () => {
-  it('goes on to the dependents of a dependent, which keeps its other finalizers', async () => {
+  it('continues with the dependents of a dependent, which keeps its other finalizers', async () => {
     const cluster = workloadCluster();
     const owner = await createMap(cluster, 'owner');
     const middle = await createMap(cluster, 'middle', [owner], ['a/b', 'orphan']);

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { setKindOf } from './set-kinds.rule.ts';
 
-it('a ReplicaSet is taken as it is stored', () => {
+it('a ReplicaSet is used as it is stored', () => {
   const { kind, component, asReplicaSet } = setKindOf('replicasets');
   expect([kind, component]).toEqual(['ReplicaSet', 'replicaset-controller']);
   const stored = { metadata: { name: 'a' } };

@@ -41,7 +41,7 @@ it.each<[Parameters<typeof statefulPodsDraft>[1], readonly OrdinalPod[], readonl
   expect(replayed(draft, statefulSetReplay)).toEqual(draft.outcome);
 });
 
-it('a record whose rule now decides otherwise does not replay', () => {
+it('a record does not replay if its rule decides otherwise now', () => {
   const draft = statefulPodsDraft(set, 'remove', { rules, pods: [pod(0)] }, { ordinals: [0], names: ['db-0'] }, NOW_MS);
   expect(replayed(draft, statefulSetReplay)).toEqual({ remove: [] });
 });
