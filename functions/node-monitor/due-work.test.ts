@@ -150,7 +150,7 @@ it('workloads is woken when a row is due, not a millisecond before', async () =>
   expect(await wake()).toEqual(['workloads']);
 });
 
-it('a function whose check fails is woken, and no other', async () => {
+it('a function is woken if its check fails, and no other one is', async () => {
   const failing: ItemStore = {
     ...tables,
     query: (request) => (request.pk === 'cloud' ? Promise.reject(new Error('down')) : tables.query(request)),

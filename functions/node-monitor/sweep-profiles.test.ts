@@ -98,7 +98,7 @@ it('what there is no time for is not evaluated', async () => {
   expect(progress()).toMatchObject({ after: '200' });
 });
 
-it('a read whose Nodes cannot all be written in time is evaluated again', async () => {
+it('Nodes of one read are evaluated again if not all can be written in time', async () => {
   await createNode('a', { speed: 'slow' });
   let looks = 0;
   await sweep(['a'], () => looks++ < 1);

@@ -1,4 +1,4 @@
-/** Attempts over a copy of a cluster in memory: what is stored about pods that are bound, refused or cannot be tried. */
+/** Attempts over a copy of a cluster in memory: what is stored about pods that are bound, refused or not tried. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { decisionStore } from '../../shared/decisions/decision-store.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';

@@ -98,7 +98,7 @@ it('a pod without a node waits: what others change is asked once', async () => {
   expect([copy.pending.has('default/p'), copy.history.mayHelp('default/p', tried, () => false)]).toEqual([false, true]);
 });
 
-/** A copy over tables whose reads are noted, with a clock that can be moved. */
+/** A copy over tables with noted reads, and a clock that can be moved. */
 function following({ perPage }: { readonly perPage?: number } = {}) {
   const tables = memoryItemStore({ changesOf: ['objects'] });
   const reads: string[] = [];
@@ -213,7 +213,7 @@ describe('a copy of a cluster', () => {
     expect(takeLists()).toEqual([]);
   });
 
-  it('reads versions after the nodes and before the pods, so that it has every pod of a version', async () => {
+  it('reads versions after the nodes and before the pods: it has every pod of a version', async () => {
     const { copy, put, takeReads } = following();
     await put('pods', 'p', BARE);
     await copy.refresh();

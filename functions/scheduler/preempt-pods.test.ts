@@ -95,7 +95,7 @@ describe('the budgets of a preemption', () => {
     expect([budget!.matches({ app: 'web' }), budget!.matches({})]).toEqual([web, bare]);
   });
 
-  it('name the pods whose disruption is counted already', async () => {
+  it('name the pods with a disruption that is counted already', async () => {
     await budgetOf('b', { minAvailable: 1 }, { status: { disruptedPods: { gone: '2026-01-01T00:00:00Z' } } });
     await budgetOf('none', { minAvailable: 1 });
     const budgets = await readBudgets(dependencies);
