@@ -349,3 +349,45 @@ const partOfOne = (fleet: ControlledFleet): string =>
     notReady: [],
     zones: [],
   });
+
+describe('the outcome of a part', () => {
+  it('that cannot be read is no fault of the queue', async () => {
+    const { fleet } = await darkFleet(3);
+    for (const body of ['', '{}', '{"part":"other"}', '[]']) {
+      expect(await fleet.controllers.onMarkPart({ body, receives: 1 })).toEqual({ kind: 'malformed' });
+    }
+  });
+
+  it.each([
+    [1, 1],
+    [2, 2],
+    [3, 4],
+    [4, undefined],
+    [5, undefined],
+  ])('that failed at delivery %i is repeated after %s s', async (receives, retrySeconds) => {
+    const { fleet } = await darkFleet(3);
+    const down = new StoreFault('throttled', 'down', { retryable: true });
+    const broken = fleet.makeControllers({ ...fleet.tables, getMany: () => Promise.reject(down) });
+    expect(await broken.onMarkPart({ body: partOfOne(fleet), receives })).toEqual({
+      kind: 'failed',
+      faults: [down],
+      retrySeconds,
+    });
+  });
+
+  it('without time of its caller is a failure, and nothing is marked', async () => {
+    const { fleet, names } = await darkFleet(3);
+    const outcome = await fleet.controllers.onMarkPart({ body: partOfOne(fleet), receives: 1, budgetMs: 0 });
+    expect(outcome).toEqual({ kind: 'failed', faults: [], retrySeconds: 1 });
+    expect(await unknownOf(fleet, names)).toEqual([]);
+  });
+
+  it('after its deadline, delivered again, reads and marks no node that was not marked before', async () => {
+    const { fleet, names, queue } = await darkFleet(3);
+    const body = partOfOne(fleet);
+    fleet.at(60);
+    expect(await fleet.controllers.onMarkPart({ body, receives: 2 })).toEqual({ kind: 'dropped', reason: 'expired' });
+    expect(await unknownOf(fleet, names)).toEqual([]);
+    expect(queue.bodies).toEqual([]);
+  });
+});
