@@ -9,7 +9,6 @@ export interface InstanceChangeEvent {
 }
 
 export function isInstanceChange(event: unknown): event is InstanceChangeEvent {
-  if (typeof event !== 'object' || event === null) return false;
-  const { detail, 'detail-type': type } = event as Partial<InstanceChangeEvent>;
+  const { detail, 'detail-type': type } = (event ?? {}) as Partial<InstanceChangeEvent>;
   return type === INSTANCE_CHANGE && typeof detail?.['instance-id'] === 'string';
 }
