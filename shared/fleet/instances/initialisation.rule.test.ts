@@ -97,7 +97,9 @@ describe('addressesToWrite', () => {
   it('keeps the machine’s Hostname unless the provider has one', () => {
     const own = { addresses: [hostname('edge-1')], annotations: {} };
     expect(addressesToWrite(own, [internal('10.0.0.1')])).toEqual([internal('10.0.0.1'), hostname('edge-1')]);
-    expect(addressesToWrite(own, [hostname('ip-10-0-0-1')])).toEqual([hostname('ip-10-0-0-1')]);
+    for (const known of [[hostname('ip-10-0-0-1')], [internal('10.0.0.1'), hostname('ip-10-0-0-1')]]) {
+      expect(addressesToWrite(own, known)).toEqual(known);
+    }
   });
 
   it.each([
@@ -110,6 +112,12 @@ describe('addressesToWrite', () => {
     expect(addressesToWrite({ addresses: after.map(internal), annotations }, before.map(internal))).toBeUndefined();
     const jittered = [...after.slice(0, -1).toReversed(), ...after.slice(-1)].map(internal);
     expect(addressesToWrite({ addresses: after.map(internal), annotations }, jittered)).toBeUndefined();
+  });
+
+  it('writes nothing when only the order behind the provided address differs', () => {
+    const annotations = { [PROVIDED_NODE_IP_ANNOTATION]: '10.0.0.2' };
+    const addresses = ['10.0.0.2', '10.0.0.1', '10.0.0.3'].map(internal);
+    expect(addressesToWrite({ addresses, annotations }, addresses.toReversed())).toBeUndefined();
   });
 
   it('writes nothing when only the order differs', () => {

@@ -13,6 +13,12 @@ it('a text holds 32 names and 1,000 characters at most', () => {
   expect(parseSilentMachines(silentMachinesText('hub', names))?.names).toEqual(names.slice(0, 32));
   const long = Array.from({ length: 20 }, (_, index) => `${'n'.repeat(200)}${String(index).padStart(2, '0')}`);
   expect(parseSilentMachines(silentMachinesText('hub', long))?.names).toEqual(long.slice(0, 4));
+  // `hub `, four names with a comma behind each, and the rest.
+  const filling = (rest: number) => [...long.slice(0, 4), 'o'.repeat(rest)];
+  const rest = 1_000 - 4 - 4 * 203;
+  expect(silentMachinesText('hub', filling(rest))).toHaveLength(1_000);
+  expect(parseSilentMachines(silentMachinesText('hub', filling(rest)))?.names).toHaveLength(5);
+  expect(parseSilentMachines(silentMachinesText('hub', filling(rest + 1)))?.names).toHaveLength(4);
 });
 
 it.each([
