@@ -19,7 +19,11 @@ const ownersOf = async (cluster: WorkloadCluster, name: string) =>
 
 async function owned(): Promise<{ readonly cluster: WorkloadCluster; readonly reference: object }> {
   const cluster = workloadCluster();
-  await cluster.create('configmaps', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'other', uid: 'other' } });
+  await cluster.create('configmaps', {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'other', uid: 'other' },
+  });
   await cluster.create('replicasets', setOf('orphan', { ownerReferences: [OTHER] }));
   await cluster.create('replicasets', setOf('stranger', {}, { app: 'else' }));
   await cluster.createDeployment({ replicas: 1 });
@@ -58,7 +62,10 @@ it('the generation of a ReplicaSet rises with its size, and not with annotations
     metadata: { ...object.metadata, annotations: { ...object.metadata.annotations, note: 'x' } },
   }));
   // A change of the spec starts the sync that copies the annotation.
-  await cluster.change('deployments', 'web', (object) => ({ ...object, spec: { ...object.spec, revisionHistoryLimit: 5 } }));
+  await cluster.change('deployments', 'web', (object) => ({
+    ...object,
+    spec: { ...object.spec, revisionHistoryLimit: 5 },
+  }));
   await cluster.settleRunning();
   expect((await cluster.sets())[0]?.metadata.annotations).toMatchObject({ note: 'x' });
   expect(await generation()).toBe(1);

@@ -68,14 +68,20 @@ describe('a sync of a set with revisions', () => {
 
   it('ends with the report of its check, before it reads', async () => {
     const check = async ({ metadata }: KubeStatefulSet) => ({ lookAgainAtMs: metadata.name === 'db' ? 9 : 0 });
-    expect(await attempt(OBSERVED, { check })).toMatchObject({ outcome: { lookAgainAtMs: 9 }, written: [], finished: [] });
+    expect(await attempt(OBSERVED, { check })).toMatchObject({
+      outcome: { lookAgainAtMs: 9 },
+      written: [],
+      finished: [],
+    });
     expect((await attempt(DELETED, { check: async () => undefined })).outcome).toEqual({ lookAgainAtMs: 5 });
   });
 
   it('of one that is being deleted ends without a revision', async () => {
     const { outcome, finished, written } = await attempt(DELETED);
     expect([outcome, written]).toEqual([{ lookAgainAtMs: 5 }, []]);
-    expect(finished).toMatchObject([{ pods: [], revisions: [], owner: { kind: 'StatefulSet', ref: REF, nowMs: NOW_MS } }]);
+    expect(finished).toMatchObject([
+      { pods: [], revisions: [], owner: { kind: 'StatefulSet', ref: REF, nowMs: NOW_MS } },
+    ]);
     expect(finished[0]).not.toHaveProperty('current');
     expect(finished[0]?.owner).not.toHaveProperty('doneText');
   });
@@ -113,7 +119,10 @@ describe('a sync of a set with revisions', () => {
   });
 
   it('is overtaken when the change of owners is refused', async () => {
-    const { outcome, written } = await attempt(OBSERVED, { orphans: [orphan('db-0')], outcomes: [{ kind: 'contended' }] });
+    const { outcome, written } = await attempt(OBSERVED, {
+      orphans: [orphan('db-0')],
+      outcomes: [{ kind: 'contended' }],
+    });
     expect([outcome, written.length]).toEqual(['overtaken', 1]);
   });
 });
