@@ -75,6 +75,8 @@ describe('the number of pods of a ReplicaSet', () => {
     set.spec!.minReadySeconds = 10;
     const ready = pod('a', { readyChangedAtMs: NOW_MS - 4_000 });
     expect(decide(set, [ready]).lookAgainAtMs).toBe(NOW_MS + 6_001);
+    const later = pod('b', { readyChangedAtMs: NOW_MS - 1_000 });
+    expect(decide(set, [later, ready]).lookAgainAtMs).toBe(NOW_MS + 6_001);
     expect(decide(set, [pod('a', { readyChangedAtMs: NOW_MS - 10_000 })]).lookAgainAtMs).toBe(NOW_MS + 1);
     expect(decide(set, [pod('a', { readyChangedAtMs: NOW_MS - 10_001 })]).lookAgainAtMs).toBeUndefined();
   });
