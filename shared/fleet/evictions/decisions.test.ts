@@ -33,3 +33,22 @@ it('the record of an eviction that is done holds no later time', () => {
   expect(outcome).toMatchObject({ kind: 'delete' });
   expect(Object.keys(outcome as object)).toEqual(['kind', 'why']);
 });
+
+it('the record has the signs of life of the node only for a pod that its machine stops offline', () => {
+  const inputsOf = (more: object) => {
+    const pod = { ...aPod('web', []), ...more };
+    const world: EvictionWorld = {
+      nodeName: 'node1',
+      taints: [aTaint(KEY, NOW_MS / 1_000)],
+      pods: [pod],
+      timers: [],
+      gate: { kind: 'open' },
+      freshSinceMs: 0,
+      signs: { createdAtMs: 1, renewedAtMs: 2 },
+    };
+    const [decision] = decidePodEvictions(world, NOW_MS, defaultPolicy);
+    return podEvictionDraft(decision!, { ...world, pod, timer: undefined }, NOW_MS, defaultPolicy).inputs;
+  };
+  expect(JSON.stringify(inputsOf({}))).not.toContain('renewedAtMs');
+  expect(JSON.stringify(inputsOf({ offlineStopMs: 5_000 }))).toContain('"renewedAtMs":2');
+});
