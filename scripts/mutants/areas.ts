@@ -49,7 +49,7 @@ export const TESTS: Globs = {
     'test/conformance/validation/*.test.ts',
     'test/contract/{cidr-race,item-store,limiter-race}.test.ts',
     'test/controllers/{laws,one-bad-object}.test.ts',
-    'test/property/{api-fuzz,linear-work,pod-gc}.test.ts',
+    'test/property/{api-fuzz,cost-of-changes,linear-work,pod-gc}.test.ts',
   ],
 };
 
