@@ -40,6 +40,7 @@ export interface EventRecorderDependencies {
 export interface EventRecorder {
   aboutNode(event: NodeEvent): void;
   aboutPod(pod: KubePod, event: NodeEvent): void;
+  about(subject: EventSubject, event: NodeEvent): void;
   /** Sends queued events until stopped, then the rest within two seconds. */
   run(stop: AbortSignal): Promise<void>;
   /**
@@ -69,6 +70,7 @@ export function createEventRecorder(dependencies: EventRecorderDependencies): Ev
     aboutPod({ metadata: { namespace = '', name = '', uid = '' } }, event) {
       record({ kind: 'Pod', namespace, name, uid }, event);
     },
+    about: record,
     flush: (stop) => sender.flush(stop),
     drain: () => sender.drain(),
     async run(stop) {

@@ -29,6 +29,7 @@ import {
   leaseDurationSeconds,
   logsVersionOf,
   podsVersionOf,
+  volumesVersionOf,
   renewIntervalMs,
 } from '../rules/lease.ts';
 import type { ClockReading } from '../rules/offline-stop.ts';
@@ -65,6 +66,8 @@ export interface LeaseLoop {
   onPodsChange(listener: () => void): void;
   /** Called when the answer to a heartbeat says that a log was requested since the previous one. */
   onLogRequest(listener: () => void): void;
+  /** Something is to be done for volumes of this node. */
+  onVolumeWork(listener: () => void): void;
 }
 
 export function createLeaseLoop(
@@ -120,6 +123,7 @@ export function createLeaseLoop(
     onDirectBeat: (listener) => beats.onDirectBeat(listener),
     onPodsChange: (listener) => beats.onPodsChange(listener),
     onLogRequest: (listener) => beats.onLogRequest(listener),
+    onVolumeWork: (listener) => beats.onVolumeWork(listener),
   };
 }
 
@@ -130,8 +134,10 @@ class AcknowledgedBeats {
   readonly #directListeners: DirectBeatListener[] = [];
   readonly #podsListeners: (() => void)[] = [];
   readonly #logListeners: (() => void)[] = [];
+  readonly #volumeListeners: (() => void)[] = [];
   #podsVersion: string | undefined;
   #logsVersion: string | undefined;
+  #volumesVersion: string | undefined;
   /** Monotonic milliseconds. */
   #lastAtMs: number | undefined;
 
@@ -155,6 +161,10 @@ class AcknowledgedBeats {
     this.#logListeners.push(listener);
   }
 
+  onVolumeWork(listener: () => void): void {
+    this.#volumeListeners.push(listener);
+  }
+
   addDirect(sentAt: ClockReading): void {
     for (const listener of this.#directListeners) listener(sentAt);
   }
@@ -163,6 +173,9 @@ class AcknowledgedBeats {
     const logsVersion = logsVersionOf(lease);
     const isLogRequested = logsVersion !== this.#logsVersion;
     this.#logsVersion = logsVersion;
+    const volumesVersion = volumesVersionOf(lease);
+    const isVolumeAsked = volumesVersion !== this.#volumesVersion;
+    this.#volumesVersion = volumesVersion;
     const podsVersion = podsVersionOf(lease);
     const havePodsChanged = podsVersion !== this.#podsVersion;
     this.#podsVersion = podsVersion;
@@ -172,5 +185,6 @@ class AcknowledgedBeats {
     for (const listener of this.#beatListeners) listener(this.#time.nowMs(), silentMs);
     if (havePodsChanged) for (const listener of this.#podsListeners) listener();
     if (isLogRequested) for (const listener of this.#logListeners) listener();
+    if (isVolumeAsked) for (const listener of this.#volumeListeners) listener();
   }
 }

@@ -17,6 +17,7 @@ import type { KubeApi } from '../ports/kube-api.ts';
 import type { MachineKeys } from '../ports/machine-keys.ts';
 import type { ConnectPort } from '../ports/pod-port.ts';
 import type { PodRuntime } from '../ports/pod-runtime.ts';
+import type { ClaimDirectories } from '../ports/claim-directories.ts';
 import type { PodVolumes } from '../ports/pod-volumes.ts';
 import type { ProbeClient } from '../ports/probe-client.ts';
 import type { SessionApi } from '../ports/session-api.ts';
@@ -58,6 +59,7 @@ import { type SleepSignal, SleepWatch } from './sleep-watch.ts';
 import { checkStart, type StartParts } from './start-checks.ts';
 import { StatusLoop } from './status-loop.ts';
 import { SelfUpdate, type SelfUpdateDependencies } from './updates/self-update.ts';
+import { VolumeMaker } from './volumes/volume-maker.ts';
 
 export interface AgentParts extends StartParts {
   readonly agentVersion: string;
@@ -72,6 +74,8 @@ export interface AgentParts extends StartParts {
   readonly keys?: MachineKeys | undefined;
   readonly runtime: PodRuntime;
   readonly volumes: PodVolumes;
+  /** Absent: this machine makes no volumes for claims. */
+  readonly claimDirectories?: ClaimDirectories | undefined;
   /** Reads the static pods of this machine. Absent: it has none. */
   readonly staticPods?: (() => readonly KubePod[]) | undefined;
   /** Absent: no pod of before runs without the API. */
@@ -147,6 +151,7 @@ interface Loops {
   readonly volumeLimits: VolumeLimits;
   readonly podLoop: PodLoop;
   readonly logSender: LogSender;
+  readonly volumeMaker: VolumeMaker | undefined;
   readonly sessionLine: SessionLine | undefined;
   readonly shutdown: GracefulShutdown;
   readonly sleepWatch: SleepWatch | undefined;
@@ -271,6 +276,8 @@ function createLoops(
     killPod: (...args) => podLoop.killPod(...args),
     recordEvent: events.aboutPod,
   });
+  const { claimDirectories: directories } = parts;
+  const volumeMaker = directories && new VolumeMaker({ ...common, nodeName, api, directories, recordEvent: events.about });
   const logSender = new LogSender({ ...common, nodeName, api, runtime, compress: parts.compress });
   const sessionLine = parts.sessions && new SessionLine({ ...common, ...parts.sessions, nodeName, runtime });
   const shutdown = new GracefulShutdown({
@@ -332,6 +339,7 @@ function createLoops(
     volumeLimits,
     podLoop,
     logSender,
+    volumeMaker,
     sessionLine,
     shutdown,
     sleepWatch,
@@ -409,13 +417,14 @@ class NodeBuilder {
 
 function connectLoops(parts: AgentParts, loops: Loops): void {
   const { meter } = parts;
-  const { leaseLoop, registration, statusLoop, podLoop, nodeBuilder, events, logSender, selfUpdate } = loops;
+  const { leaseLoop, registration, statusLoop, podLoop, nodeBuilder, events, logSender, selfUpdate, volumeMaker } = loops;
   const leaseMs = leaseSecondsOf(parts) * 1_000;
   leaseLoop.onDirectBeat((sentAt) => podLoop.heartbeatAnswered(sentAt));
   leaseLoop.onPodsChange(() => podLoop.podsChanged());
   parts.runtime.useInputs?.(loops.podInputs);
   parts.runtime.onEvent?.((pod, event) => events.aboutPod(pod, event));
   leaseLoop.onLogRequest(() => logSender.requested());
+  leaseLoop.onVolumeWork(() => volumeMaker?.requested());
   leaseLoop.onBeat((atMs, silentMs) => {
     meter.count('nodekeeper_agent_lease_renewals_total');
     meter.gauge('nodekeeper_agent_lease_renewed_time_seconds', Math.floor(atMs / 1_000));

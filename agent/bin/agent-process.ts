@@ -165,6 +165,7 @@ export class AgentProcess {
           heartbeatFile: platform.heartbeatFile,
           probeClient: this.#probes,
           volumes: platform.volumes(),
+          claimDirectories: platform.claimDirectories?.(),
           shutdownSignal: platform.shutdownSignal,
           sleepSignal: platform.sleepSignal,
           shutdownState: stateFile(

@@ -9,6 +9,7 @@ import { noRuntime } from '../adapters/runtime-none/runtime-none.ts';
 import { podmanRuntime } from '../adapters/runtime-podman/runtime-podman.ts';
 import { heartbeatFile } from '../adapters/system/heartbeat-file.ts';
 import { systemTime } from '../adapters/system/time.ts';
+import { claimDirectories } from '../adapters/volumes/claim-directories.ts';
 import { memoryDirectory } from '../adapters/volumes/memory-directory.ts';
 import { podVolumes } from '../adapters/volumes/pod-volumes.ts';
 import type { PodRuntime } from '../ports/pod-runtime.ts';
@@ -24,6 +25,7 @@ export function openLinux(options: PlatformOptions): Platform {
   return {
     machine,
     openRuntime: () => openRuntime(options, machine),
+    claimDirectories: () => claimDirectories(rootDirectory),
     volumes: () => podVolumes({ rootDirectory, memoryDirectory: memoryDirectory('volumes') }),
     heartbeatFile: heartbeatFile(memoryDirectory('heartbeat') ?? rootDirectory, config, readBootId),
     // Only topology policies need the NUMA nodes. Without a policy they may be unreadable.

@@ -6,6 +6,7 @@ import type { AgentConfig } from '../config.ts';
 import type { HeartbeatFile } from '../ports/heartbeat-file.ts';
 import type { Machine } from '../ports/machine.ts';
 import type { PodRuntime } from '../ports/pod-runtime.ts';
+import type { ClaimDirectories } from '../ports/claim-directories.ts';
 import type { PodVolumes } from '../ports/pod-volumes.ts';
 import type { ProbeClient } from '../ports/probe-client.ts';
 import type { ShutdownSignal } from '../ports/shutdown-signal.ts';
@@ -24,6 +25,8 @@ export interface Platform {
   /** The runtime of the configuration. */
   openRuntime(): Promise<PodRuntime>;
   volumes(): PodVolumes;
+  /** Absent: no volumes are made for claims. */
+  readonly claimDirectories?: () => ClaimDirectories;
   numa(): Promise<StartParts['numa']>;
   swaps(): Promise<string | undefined>;
   readonly heartbeatFile: HeartbeatFile;

@@ -25,6 +25,10 @@ export interface PodVolumes {
   writeFiles(name: VolumeName, files: ReadonlyMap<string, VolumeFile>, options: VolumeOptions): void;
   /** Creates the directory if it does not exist. @throws Error */
   makeEmptyDir(name: VolumeName, options: VolumeOptions): void;
+  /** The volume is this directory of the machine, which stays when the pod is removed. @throws Error */
+  linkTo(name: VolumeName, path: string): void;
+  /** Where it leads; undefined: the volume is no such link. */
+  linkedPath(name: VolumeName): string | undefined;
   /** @throws Error with upstream's text if the path is not of this type */
   checkHostPath(path: string, type: string): void;
   /** Real path of a volume that was written or made here. */

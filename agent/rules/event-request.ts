@@ -10,7 +10,7 @@ const CLUSTER_NAMESPACE = 'default';
 
 /** The object that an event is about. */
 export interface EventSubject {
-  readonly kind: 'Node' | 'Pod';
+  readonly kind: 'Node' | 'Pod' | 'PersistentVolumeClaim';
   /** '' for a Node. */
   readonly namespace: string;
   readonly name: string;

@@ -50,7 +50,9 @@ function plannedMount(
   if (expanded.startsWith('/')) return { message: `error SubPath \`${expanded}\` must not be an absolute path` };
   if (expanded.split('/').includes('..'))
     return { message: `unable to provision SubPath \`${expanded}\`: must not contain '..'` };
-  const isReadOnly = readOnly || READ_ONLY_SOURCES.some((source) => volume[source] !== undefined);
+  const isReadOnly =
+    readOnly ||
+    volume.persistentVolumeClaim?.readOnly === true || READ_ONLY_SOURCES.some((source) => volume[source] !== undefined);
   return { volume, target: absolute(mountPath), subPath: expanded, readOnly: isReadOnly };
 }
 

@@ -68,6 +68,13 @@ const UNSTORED: ReadonlyMap<string, AnswerUnstored> = new Map<string, AnswerUnst
     },
   ],
   [
+    'nodekeeper.dev/v1alpha1/nodevolumes',
+    (dependencies, asked) => {
+      asked.audit();
+      return dependencies.nodeVolumes(dependencies, asked);
+    },
+  ],
+  [
     'nodekeeper.dev/v1alpha1/nodesessions',
     ({ nodeSessions }, asked) => nodeSessions && answerNodeSessions(nodeSessions, asked),
   ],

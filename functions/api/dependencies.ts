@@ -11,6 +11,7 @@ import type { AcceptNodeSession } from './connections/node-sessions.ts';
 import type { OpenConnection } from './connections/pod-connection.ts';
 import type { AnswerIssuer } from './discovery/issuer-documents.ts';
 import type { StaticDocuments } from './discovery/static-documents.ts';
+import type { AnswerNodeVolumes } from './agents/node-volumes.ts';
 import type { AnswerNodeLogs } from './logs/node-logs.ts';
 
 /** Dependencies of the verbs, created once per process by compose.ts. */
@@ -42,6 +43,7 @@ export interface ServeDependencies extends ApiDependencies, ReadDependencies {
   readonly readHolders: ReadHolders;
   /** Serves the agents that send output. Absent: logs are not served here. */
   readonly nodeLogs?: AnswerNodeLogs;
+  readonly nodeVolumes: AnswerNodeVolumes;
   /** Opens exec, attach and port-forward. Absent: the transport cannot upgrade a connection. */
   readonly openConnection?: OpenConnection;
   /** Accepts the connections of agents that answer them. */

@@ -34,6 +34,7 @@ import { createdOnly } from './discovery/created-only.ts';
 import { issuerDocuments } from './discovery/issuer-documents.ts';
 import { openApiDocuments } from './discovery/openapi.ts';
 import { type StaticDocuments, staticDocuments } from './discovery/static-documents.ts';
+import { answerNodeVolumes } from './agents/node-volumes.ts';
 import { answerNodeLogs } from './logs/node-logs.ts';
 import { answerMetrics } from './metrics/answer-metrics.ts';
 import type { MetricFamily } from './metrics/open-metrics.ts';
@@ -87,6 +88,7 @@ function serveDependencies(options: ApiOptions): ServeDependencies {
     ...defined({ podEvictionTimeoutOn: podEvictionTimeoutOn(policy) }),
     cidrSets: cidrSetsOf(policy),
     answerWatch: options.answerWatch ?? answerLongPoll,
+    nodeVolumes: answerNodeVolumes(options.items),
     ...defined({
       clusterId: options.clusterId,
       answerPodLog: options.answerPodLog,

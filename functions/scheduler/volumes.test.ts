@@ -6,7 +6,7 @@ const CLAIMS = '/api/v1/namespaces/default/persistentvolumeclaims';
 const CLASSES = '/apis/storage.k8s.io/v1/storageclasses';
 const PODS = '/api/v1/namespaces/default/pods';
 const NODES = '/api/v1/nodes';
-const PASS_MS = 15_000;
+const PASS_MS = 3_000;
 
 const onNode = (name: string) => ({
   required: { nodeSelectorTerms: [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: [name] }] }] },

@@ -110,6 +110,8 @@ const NODE_RULES: readonly NodeRule[] = [
   { group: '', resource: 'serviceaccounts/token', verbs: ['create'], own: 'reference' },
   { group: '', resource: 'persistentvolumeclaims', verbs: ['get'], own: 'reference' },
   { group: '', resource: 'persistentvolumes', verbs: ['get'], own: 'reference' },
+  // Of the local provisioner, on the node itself: node-restriction.ts.
+  { group: '', resource: 'persistentvolumes', verbs: ['create', 'delete'] },
   { group: '', resource: 'services', verbs: READ },
   { group: '', resource: 'endpoints', verbs: ['get'] },
   { group: 'node.k8s.io', resource: 'runtimeclasses', verbs: READ },
@@ -124,6 +126,7 @@ const NODE_RULES: readonly NodeRule[] = [
   // A relay sends them. Each item of a batch has the token of its own node.
   { group: 'nodekeeper.dev', resource: 'leasebatches', verbs: ['create'] },
   { group: 'nodekeeper.dev', resource: 'nodelogs', verbs: ['get', 'update'], own: 'name' },
+  { group: 'nodekeeper.dev', resource: 'nodevolumes', verbs: ['get', 'update', 'delete'], own: 'name' },
   { group: 'nodekeeper.dev', resource: 'nodesessions', verbs: ['get'], own: 'name' },
   { group: 'nodekeeper.dev', resource: 'nodeupdates', verbs: ['update'], own: 'name' },
 ];
@@ -263,7 +266,9 @@ const isReferenced = ({ group, resource, subresource = '' }: Viewed): boolean =>
  * another reason.
  */
 export function readsByReference(user: UserInfo, question: Viewed): string | undefined {
-  if (!isReferenced(question) || user.groups.some((group) => ADMIN_GROUPS.has(group))) return undefined;
+  // A node creates and deletes volumes of its own: node-restriction.ts.
+  const isOwnVolume = question.resource === 'persistentvolumes' && !READING_VERBS.has(question.verb);
+  if (!isReferenced(question) || isOwnVolume || user.groups.some((group) => ADMIN_GROUPS.has(group))) return undefined;
   if (user.groups.some((group) => VIEWER_GROUPS.has(group)) && mayView(question)) return undefined;
   const identity = nodeIdentity({ name: user.username, groups: user.groups });
   return identity.kind === 'node' ? identity.nodeName : undefined;

@@ -12,6 +12,9 @@
 import { PLANNED_SILENCE_CONDITION } from '../fleet/nodes/planned-silence.ts';
 import { FLAPPING_CONDITION } from '../fleet/silences/flapping.ts';
 import { LEASE_NAMESPACE } from '../kinds/leases/resource.ts';
+import { VOLUME_PROTECTION } from '../kinds/persistentvolumes/annotations.ts';
+import { isOfferedVolume, localNodeOf } from '../kinds/persistentvolumes/local-volume.rule.ts';
+import type { KubePersistentVolume } from '../kinds/types.ts';
 import { nodeIdentity } from './authorize.ts';
 
 export const MIRROR_POD_ANNOTATION = 'kubernetes.io/config.mirror';
@@ -74,6 +77,8 @@ export interface NodeRequest {
   readonly stored?: RestrictedObject | undefined;
   /** For the creation of a mirror pod: uid of the stored Node of the user. Undefined when there is no Node. */
   readonly nodeUid?: string | undefined;
+  /** For the creation of a volume: what the node was offered for the claim that the volume names, or why nothing. */
+  readonly offered?: KubePersistentVolume | string | undefined;
 }
 
 export type NodeAuthorization =
@@ -111,7 +116,8 @@ export function authorizeNode(request: NodeRequest): NodeAuthorization {
   }
   const { nodeName } = identity;
   // Not in upstream. A finalizer of a node could prevent the deletion of an object and of its namespace.
-  if (operation !== 'delete' && changesFinalizers(request)) {
+  const isNewVolume = request.resource === 'persistentvolumes' && operation === 'create';
+  if (operation !== 'delete' && !isNewVolume && changesFinalizers(request)) {
     return forbidden(`node ${JSON.stringify(nodeName)} is not allowed to modify finalizers`);
   }
   switch (`${request.apiGroup}/${request.resource}`) {
@@ -119,6 +125,8 @@ export function authorizeNode(request: NodeRequest): NodeAuthorization {
       return authorizePod(nodeName, operation, request);
     case '/nodes':
       return authorizeOwnNode(nodeName, operation, request);
+    case '/persistentvolumes':
+      return authorizeVolume(nodeName, operation, request);
     case 'coordination.k8s.io/leases':
       return authorizeLease(nodeName, request);
     case 'storage.k8s.io/csinodes':
@@ -295,6 +303,25 @@ function apiReferenceIn(spec: RestrictedSpec): string | undefined {
   const containers = [spec.initContainers, spec.containers, spec.ephemeralContainers].flatMap(listOf);
   const referringFields = [spec.volumes, ...containers.flatMap(({ env, envFrom }) => [env, envFrom])];
   return referringFields.map((value) => referenceWithin(value, 0)).find((kind) => kind !== undefined);
+}
+
+/** Not in upstream. The agent makes the volumes of the local provisioner, each for a claim that selected its node. */
+function authorizeVolume(nodeName: string, operation: Operation, request: NodeRequest): NodeAuthorization {
+  const node = JSON.stringify(nodeName);
+  const { object, stored, offered = 'the volume names no claim' } = request;
+  if (operation === 'update') return forbidden(`node ${node} can only create and delete volumes`);
+  if (operation === 'delete') {
+    if (stored === undefined) return ALLOWED;
+    const volume = stored as KubePersistentVolume;
+    const isFree = volume.status?.phase !== 'Bound';
+    if (localNodeOf(volume) === nodeName && isFree) return ALLOWED;
+    return forbidden(`node ${node} can only delete volumes on itself that are not bound`);
+  }
+  if (typeof offered === 'string') return forbidden(`node ${node} can not create this volume: ${offered}`);
+  const [finalizer, ...others] = object?.metadata?.finalizers ?? [];
+  const isOffered = isOfferedVolume({ metadata: {}, ...object } as KubePersistentVolume, offered);
+  if (isOffered && others.length === 0 && finalizer === VOLUME_PROTECTION) return ALLOWED;
+  return forbidden(`node ${node} can only create the volume that it was asked for`);
 }
 
 function authorizeOwnNode(nodeName: string, operation: Operation, request: NodeRequest): NodeAuthorization {

@@ -10,6 +10,7 @@ export interface MemoryVolumes extends PodVolumes {
 
 export function memoryVolumes(): MemoryVolumes {
   const written = new Map<string, ReadonlyMap<string, VolumeFile>>();
+  const links = new Map<string, string>();
   const keyOf = ({ podUid, volume }: VolumeName): string => `${podUid}/${volume}`;
   const volumes: MemoryVolumes = {
     written,
@@ -20,6 +21,10 @@ export function memoryVolumes(): MemoryVolumes {
     makeEmptyDir(name) {
       written.set(keyOf(name), new Map());
     },
+    linkTo(name, path) {
+      links.set(keyOf(name), path);
+    },
+    linkedPath: (name) => links.get(keyOf(name)),
     checkHostPath() {},
     pathOf: (name) => `/volumes/${keyOf(name)}`,
     subPathOf: (volumePath, subPath) => `${volumePath}/${subPath}`,

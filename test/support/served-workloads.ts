@@ -15,6 +15,8 @@ export interface ServedWorkloadsOptions {
   readonly controllerStore?: (items: ItemStore) => ItemStore;
   readonly apiAuthorities?: () => string;
   readonly onConsumed?: (units: ConsumedUnits) => void;
+  /** Users of the API, by token. */
+  readonly users?: Readonly<Record<string, { readonly name: string; readonly groups: readonly string[] }>>;
   /** Tables that another cluster of this kind has already. */
   readonly sharedItems?: MemoryItemStore;
   /** Absent: the default policy. */
@@ -25,7 +27,8 @@ export function servedWorkloads(options: ServedWorkloadsOptions = {}) {
   const items =
     options.sharedItems ?? memoryItemStore({ changesOf: ['objects'], ...defined({ onConsumed: options.onConsumed }) });
   const authorities = defined({ apiAuthorities: options.apiAuthorities });
-  const api = apiInMemory({ items: options.apiStore?.(items) ?? items, ...authorities });
+  const users = defined({ users: options.users });
+  const api = apiInMemory({ items: options.apiStore?.(items) ?? items, ...authorities, ...users });
   let uuids = 0;
   let seen = 0;
   const silent = () => {};

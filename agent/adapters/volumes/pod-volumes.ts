@@ -82,6 +82,15 @@ export function podVolumes({ rootDirectory, memoryDirectory }: PodVolumesOptions
       if ((statSync(directory).mode & EMPTY_DIRECTORY_MODE) === EMPTY_DIRECTORY_MODE) return;
       setGroup(directory, options.groupId, 'writable', EMPTY_DIRECTORY_MODE);
     },
+    linkTo(name, target) {
+      if (!statSync(target).isDirectory()) throw new Error(`${target} is not a directory`);
+      const path = pathOf(name);
+      makeDirectory(dirname(path), PRIVATE);
+      if (linkTarget(path) === target) return;
+      rmSync(path, { recursive: true, force: true });
+      symlinkSync(target, path);
+    },
+    linkedPath: (name) => linkTarget(pathOf(name)),
     checkHostPath,
     pathOf: (name) => realpathSync(pathOf(name)),
     subPathOf,

@@ -21,6 +21,7 @@ import { fsGroupOf, tokenKey, tokensOf, type VolumeContent, volumeContent } from
 import { mountPlan, type PlannedMount } from '../../rules/volume-mounts.ts';
 import { describeError } from '../describe-error.ts';
 import { AccountTokens } from './account-tokens.ts';
+import { type ClaimedVolume, claimedVolume, isClaimed } from './claimed-volumes.ts';
 import { ReferencedObjects } from './referenced-objects.ts';
 
 /** Interval of the reads while a pod is on this node. Milliseconds. */
@@ -51,6 +52,8 @@ export type RememberedInputs = Pick<RememberedPods, 'configMaps'> & RememberedSe
 
 interface PreparedPod {
   pod: KubePod;
+  /** What is known of the volumes of its claims, by volume. */
+  readonly claimed: Map<string, ClaimedVolume>;
   readonly tokens: AccountTokens;
   /** When its objects are read again. Monotonic milliseconds. */
   refreshAtMs: number;
@@ -93,7 +96,7 @@ export class PodInputs implements ContainerInputSource {
     const prepared = this.#pods.get(uid) ?? this.#add(uid, pod);
     prepared.pod = pod;
     if (fromMemory && this.#isRemembered(prepared)) prepared.refreshAtMs = this.#dependencies.time.monotonicMs();
-    else await this.#read(prepared, FRESH_MS);
+    else await Promise.all([this.#read(prepared, FRESH_MS), this.#readClaims(prepared)]);
     const faults = this.#setUpVolumes(prepared);
     if (faults.length > 0) throw new VolumeSetupError(faults.join('; '));
     prepared.isReady = true;
@@ -220,7 +223,7 @@ export class PodInputs implements ContainerInputSource {
     const tokens = new AccountTokens(this.#dependencies);
     tokens.restore((this.#rememberedTokens.get(uid) ?? []).map(({ key, token }) => [key, token]));
     this.#rememberedTokens.delete(uid);
-    const prepared: PreparedPod = { pod, tokens, refreshAtMs: 0, isReady: false };
+    const prepared: PreparedPod = { pod, claimed: new Map(), tokens, refreshAtMs: 0, isReady: false };
     this.#pods.set(uid, prepared);
     return prepared;
   }
@@ -249,8 +252,35 @@ export class PodInputs implements ContainerInputSource {
     await Promise.all([this.#objects.read(pod.metadata.namespace ?? '', objectsOf(pod), ageMaxMs), tokens.renew(pod)]);
   }
 
+  /** Once: a claim keeps its volume. */
+  async #readClaims({ pod, claimed }: PreparedPod): Promise<void> {
+    const wanted = (pod.spec?.volumes ?? []).filter(
+      (each) => isClaimed(each) && claimed.get(each.name ?? '')?.kind !== 'directory',
+    );
+    for (const volume of wanted) {
+      claimed.set(volume.name ?? '', await claimedVolume(this.#dependencies.api, pod, volume));
+    }
+  }
+
+  /** Without an answer of the API, it is the directory that the volume had before. */
+  #linkClaimed({ pod, claimed }: PreparedPod, volume: string): string | undefined {
+    const { volumes } = this.#dependencies;
+    const target = { podUid: pod.metadata.uid ?? '', volume };
+    const found = claimed.get(volume);
+    if (found?.kind === 'failed') return found.message;
+    const path = found?.kind === 'directory' ? found.path : volumes.linkedPath(target);
+    if (path === undefined) return found?.kind === 'unknown' ? found.message : 'the claim was not read yet';
+    try {
+      volumes.linkTo(target, path);
+      return undefined;
+    } catch (cause) {
+      return (cause as Error).message;
+    }
+  }
+
   /** Returns why volumes could not be set up. Files of such a volume stay as they are. */
-  #setUpVolumes({ pod, tokens }: PreparedPod): readonly string[] {
+  #setUpVolumes(prepared: PreparedPod): readonly string[] {
+    const { pod, tokens } = prepared;
     const { recordEvent } = this.#dependencies;
     const facts = {
       pod,
@@ -259,7 +289,9 @@ export class PodInputs implements ContainerInputSource {
       token: tokens.get.bind(tokens),
     };
     return (pod.spec?.volumes ?? []).flatMap((volume) => {
-      const fault = this.#setUp(pod, volume, volumeContent(volume, facts));
+      const fault = isClaimed(volume)
+        ? this.#linkClaimed(prepared, volume.name ?? '')
+        : this.#setUp(pod, volume, volumeContent(volume, facts));
       if (fault === undefined) return [];
       const message = `MountVolume.SetUp failed for volume ${JSON.stringify(volume.name)} : ${fault}`;
       recordEvent(pod, { type: 'Warning', reason: 'FailedMount', message });

@@ -9,10 +9,12 @@ import { PROBE_GROUP, PROBE_LEASE } from '../../../shared/access/probe-identity.
 import type { UserInfo } from '../../../shared/access/user-info.ts';
 import { refusedClaim } from '../../../shared/fleet/cidrs/cluster-cidrs.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
+import { persistentvolumes } from '../../../shared/kinds/persistentvolumes/serve.ts';
 import { nodes } from '../../../shared/kinds/registry.ts';
-import type { KubeNode, KubeObject } from '../../../shared/kinds/types.ts';
+import type { KubeNode, KubeObject, KubePersistentVolume } from '../../../shared/kinds/types.ts';
 import type { ResourceTarget } from '../../../shared/kubernetes/request/request.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
+import { offeredVolume } from '../agents/node-volumes.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { WriteOptions } from '../verbs/write-options.ts';
 
@@ -40,6 +42,13 @@ export function nodeRestriction(
       isMirrorPod && identity.kind === 'node'
         ? (await dependencies.storageOf(nodes).get('', identity.nodeName))?.metadata.uid
         : undefined;
+    const { claimRef } = (next as KubePersistentVolume | undefined)?.spec ?? {};
+    const isNewVolume = descriptor === persistentvolumes && stored === undefined && claimRef !== undefined;
+    const { namespace: ofNamespace = '', name: claimName = '' } = claimRef ?? {};
+    const offered =
+      isNewVolume && identity.kind === 'node'
+        ? await offeredVolume(dependencies, identity.nodeName, { namespace: ofNamespace, name: claimName })
+        : undefined;
     const verdict = authorizeNode({
       user: userOf(user),
       verb,
@@ -51,6 +60,7 @@ export function nodeRestriction(
       object: next as RestrictedObject | undefined,
       stored: stored as RestrictedObject | undefined,
       nodeUid,
+      offered,
     });
     const name = target.name === '' ? (next?.metadata.name ?? '') : target.name;
     if (verdict.kind === 'nodeNotFound') throw status.notFound(nodes, verdict.nodeName);

@@ -35,6 +35,8 @@ export const PODS_VERSION_ANNOTATION = 'nodekeeper.dev/pods-version';
  * from the last response, the node lists its log requests. It is never stored.
  */
 export const LOGS_VERSION_ANNOTATION = 'nodekeeper.dev/logs-version';
+/** The same for volumes that the agent makes or removes. */
+export const VOLUMES_VERSION_ANNOTATION = 'nodekeeper.dev/volumes-version';
 
 /**
  * Bytes of the JSON text, a holder other than the node, and the usage of the machine, together. The other attributes of
@@ -106,6 +108,7 @@ export function leaseReplacement(lease: KubeObject): LeaseChangeResult {
   const {
     [PODS_VERSION_ANNOTATION]: _pods,
     [LOGS_VERSION_ANNOTATION]: _logs,
+    [VOLUMES_VERSION_ANNOTATION]: _volumes,
     [BEAT_INTERVAL_ANNOTATION]: _interval,
     [LEASE_DURATION_ANNOTATION]: _duration,
     [HEARTBEAT_URL_ANNOTATION]: _url,

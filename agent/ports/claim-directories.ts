@@ -1,0 +1,9 @@
+/** The directories of the volumes that this machine makes for claims. Their content outlives pods and the agent. */
+export interface ClaimDirectories {
+  /** Creates the directory if it does not exist, for every user. Returns its path. @throws Error of the file system */
+  make(volumeName: string): string;
+  /** Removes it with all that it contains. Does nothing if there is none. @throws Error of the file system */
+  remove(volumeName: string): Promise<void>;
+  /** Free bytes of the file system that has the directories. @throws Error of the file system */
+  freeBytes(): number;
+}
