@@ -512,7 +512,10 @@ function planTransaction(
   drafts.forEach((draft, index) => {
     const { key, head } = draft;
     const moved = heads.get(head);
-    const version = issuer.issue(draft.shard, draft.shards, moved?.last ?? floors.get(head) ?? 0);
+    // A Lease is renewed without its head (shared/kinds/leases/renew-object.ts).
+    const replaced = draft.write.kind === 'create' ? 0 : resourceVersionOf(draft.write.previous);
+    const floor = Math.max(moved?.last ?? floors.get(head) ?? 0, replaced);
+    const version = issuer.issue(draft.shard, draft.shards, floor);
     versions.push(version);
     heads.set(head, { first: moved?.first ?? version, last: version });
     objectAt.set(writes.length, index);

@@ -1,4 +1,7 @@
-/** The storage of node leases: rows of the `health` table, with the digest of their Node. Other leases are objects. */
+/**
+ * The storage of node leases: rows of the `health` table, with the digest of their Node. Other leases are objects that
+ * are renewed at one write unit.
+ */
 
 import type { KindStorage } from '../../api/kind-storage.ts';
 import { splitStorage } from '../../api/object-storage.ts';
@@ -6,11 +9,13 @@ import type { ResourceStorage, WriteResult } from '../../api/resource-storage.ts
 import type { Clock, RandomSource } from '../../clock.ts';
 import { defined } from '../../defined.ts';
 import { hasLease } from '../../fleet/nodes/health-row.ts';
+import type { ItemStore } from '../../store/item-store.ts';
 import type { KubeObject } from '../types.ts';
 import { leaseChangeOf } from './lease-change.ts';
 import { leaseOf } from './lease-record.ts';
 import type { LeaseStore, LeaseWriteOutcome } from './lease-store.ts';
 import { leaseStore } from './lease-store.ts';
+import { isRenewal, renewObject } from './renew-object.ts';
 import { LEASE_NAMESPACE } from './resource.ts';
 import { leases } from './serve.ts';
 
@@ -76,13 +81,28 @@ export function nodeLeaseStorage(dependencies: LeaseStorageDependencies): Resour
   };
 }
 
+/** Leases of other namespaces. Their renewals are in no log: watches compare reads, as for those of nodes. */
+function renewedStorage(
+  plain: ResourceStorage,
+  { items, clock, random }: Pick<LeaseStorageDependencies, 'clock' | 'random'> & { readonly items: ItemStore },
+): ResourceStorage {
+  return {
+    ...plain,
+    readsInsteadOfLog: () => true,
+    update: (next, old, along = []) =>
+      along.length === 0 && isRenewal(next, old)
+        ? renewObject(items, { next, old }, { nowMs: clock.nowMs(), tie: random.fraction() })
+        : plain.update(next, old, along),
+  };
+}
+
 export const leaseStorages: readonly KindStorage[] = [
   [
     leases,
     (descriptor, { plain, items, clock, random, versionOf }) => {
       const currentVersion = () => versionOf(leases);
       const ofNodes = nodeLeaseStorage({ health: leaseStore(items), clock, random, currentVersion });
-      return splitStorage(LEASE_NAMESPACE, ofNodes, plain(descriptor));
+      return splitStorage(LEASE_NAMESPACE, ofNodes, renewedStorage(plain(descriptor), { items, clock, random }));
     },
   ],
 ];
