@@ -5,6 +5,7 @@ import { api } from './api.ts';
 import type { Benchmark } from './benchmark.ts';
 import { bundles } from './bundles.ts';
 import { detection } from './detection.ts';
+import { elections } from './elections.ts';
 import { fleet } from './fleet.ts';
 import { greedyIdentity } from './greedy-identity.ts';
 import { heartbeat } from './heartbeat.ts';
@@ -31,6 +32,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   relay,
   tick,
   fleet,
+  elections,
   storm,
   greedyIdentity,
   soak,

@@ -386,6 +386,11 @@ const UNREFUSED: readonly Unrefused[] = [
     why: 'the body is validated first, and the response is about the body alone. Of valid pods only mirror pods are accepted',
   },
   {
+    what: 'send a volume that is invalid',
+    line: /^POST persistentvolumes( of all namespaces)?: 422$/,
+    why: 'the body is validated first. Of valid volumes only the one that the node was asked for is accepted',
+  },
+  {
     what: 'send a patch of the status of another node’s pod with wrong options',
     line: /^PATCH pods\/status of another: 422$/,
     why: 'options are validated before the pod is read; with valid ones 403, before the patch is applied',
