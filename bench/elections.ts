@@ -26,7 +26,11 @@ export const elections: Benchmark = {
     await api.send('POST', LEASES, { body: { metadata: { name: 'operator' }, spec: { holderIdentity: 'one' } } });
     const renewed = (lease: KubeObject, second: number): KubeObject => ({
       ...lease,
-      spec: { ...lease.spec, leaseDurationSeconds: 15, renewTime: `2026-01-01T00:00:00.${String(second).padStart(6, '0')}Z` },
+      spec: {
+        ...lease.spec,
+        leaseDurationSeconds: 15,
+        renewTime: `2026-01-01T00:00:00.${String(second).padStart(6, '0')}Z`,
+      },
     });
     const byRequests = async (second: number): Promise<void> => {
       const { body } = await api.send('GET', `${LEASES}/operator`);

@@ -29,8 +29,8 @@ import {
   leaseDurationSeconds,
   logsVersionOf,
   podsVersionOf,
-  volumesVersionOf,
   renewIntervalMs,
+  volumesVersionOf,
 } from '../rules/lease.ts';
 import type { ClockReading } from '../rules/offline-stop.ts';
 import { LeaseClient, type LeaseClientDependencies } from './lease-client.ts';

@@ -11,13 +11,13 @@
 import { defined } from '../../shared/defined.ts';
 import type { KubeNode, KubePod } from '../../shared/kinds/types.ts';
 import { recordsOf, textOf } from '../../shared/kubernetes/normal-form.ts';
+import type { ClaimDirectories } from '../ports/claim-directories.ts';
 import type { HealthCheck } from '../ports/health-check.ts';
 import type { HeartbeatFile } from '../ports/heartbeat-file.ts';
 import type { KubeApi } from '../ports/kube-api.ts';
 import type { MachineKeys } from '../ports/machine-keys.ts';
 import type { ConnectPort } from '../ports/pod-port.ts';
 import type { PodRuntime } from '../ports/pod-runtime.ts';
-import type { ClaimDirectories } from '../ports/claim-directories.ts';
 import type { PodVolumes } from '../ports/pod-volumes.ts';
 import type { ProbeClient } from '../ports/probe-client.ts';
 import type { SessionApi } from '../ports/session-api.ts';
@@ -277,7 +277,8 @@ function createLoops(
     recordEvent: events.aboutPod,
   });
   const { claimDirectories: directories } = parts;
-  const volumeMaker = directories && new VolumeMaker({ ...common, nodeName, api, directories, recordEvent: events.about });
+  const volumeMaker =
+    directories && new VolumeMaker({ ...common, nodeName, api, directories, recordEvent: events.about });
   const logSender = new LogSender({ ...common, nodeName, api, runtime, compress: parts.compress });
   const sessionLine = parts.sessions && new SessionLine({ ...common, ...parts.sessions, nodeName, runtime });
   const shutdown = new GracefulShutdown({
@@ -417,7 +418,8 @@ class NodeBuilder {
 
 function connectLoops(parts: AgentParts, loops: Loops): void {
   const { meter } = parts;
-  const { leaseLoop, registration, statusLoop, podLoop, nodeBuilder, events, logSender, selfUpdate, volumeMaker } = loops;
+  const { leaseLoop, registration, statusLoop, podLoop, nodeBuilder, events, logSender, selfUpdate, volumeMaker } =
+    loops;
   const leaseMs = leaseSecondsOf(parts) * 1_000;
   leaseLoop.onDirectBeat((sentAt) => podLoop.heartbeatAnswered(sentAt));
   leaseLoop.onPodsChange(() => podLoop.podsChanged());

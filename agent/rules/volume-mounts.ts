@@ -52,7 +52,8 @@ function plannedMount(
     return { message: `unable to provision SubPath \`${expanded}\`: must not contain '..'` };
   const isReadOnly =
     readOnly ||
-    volume.persistentVolumeClaim?.readOnly === true || READ_ONLY_SOURCES.some((source) => volume[source] !== undefined);
+    volume.persistentVolumeClaim?.readOnly === true ||
+    READ_ONLY_SOURCES.some((source) => volume[source] !== undefined);
   return { volume, target: absolute(mountPath), subPath: expanded, readOnly: isReadOnly };
 }
 

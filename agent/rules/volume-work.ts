@@ -1,7 +1,7 @@
 /** What the API asks this machine to do for volumes. */
 import type { KubePersistentVolume } from '../../shared/kinds/types.ts';
-import { parseQuantity } from '../../shared/kubernetes/quantity.ts';
 import { isJsonObject } from '../../shared/kubernetes/json.ts';
+import { parseQuantity } from '../../shared/kubernetes/quantity.ts';
 import type { KubeAnswer } from '../ports/kube-api.ts';
 import { answeredWith } from './kube-answer.ts';
 
@@ -39,4 +39,5 @@ export function requestedBytes({ spec }: KubePersistentVolume): number {
 }
 
 /** A claim for a block device is for a driver: a directory is none. */
-export const isDirectory = ({ spec }: KubePersistentVolume): boolean => (spec?.volumeMode ?? 'Filesystem') === 'Filesystem';
+export const isDirectory = ({ spec }: KubePersistentVolume): boolean =>
+  (spec?.volumeMode ?? 'Filesystem') === 'Filesystem';

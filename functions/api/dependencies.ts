@@ -6,12 +6,12 @@ import type { NamespacePolicies } from '../../shared/kinds/quotas/namespace-poli
 import type { KubeObject } from '../../shared/kinds/types.ts';
 import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/request/http.ts';
 import type { RefuseSigningRequest } from './access/signing-requester.ts';
+import type { AnswerNodeVolumes } from './agents/node-volumes.ts';
 import type { ReadHolders } from './agents/release-holders.ts';
 import type { AcceptNodeSession } from './connections/node-sessions.ts';
 import type { OpenConnection } from './connections/pod-connection.ts';
 import type { AnswerIssuer } from './discovery/issuer-documents.ts';
 import type { StaticDocuments } from './discovery/static-documents.ts';
-import type { AnswerNodeVolumes } from './agents/node-volumes.ts';
 import type { AnswerNodeLogs } from './logs/node-logs.ts';
 
 /** Dependencies of the verbs, created once per process by compose.ts. */

@@ -94,7 +94,7 @@ export function volumesOfPod(pod: SchedulablePod, stored: StoredVolumes, snapsho
     (claim.spec?.volumeName ?? '') !== '' || !waitsForConsumer(storageOf(claim));
   if (unbound.some(isImmediate)) return refused('pod has unbound immediate PersistentVolumeClaims');
   const bound = claims.filter(isBound).map(({ spec }) => stored.volumes.get(spec?.volumeName ?? ''));
-  // The smallest request first: a large one must not take a volume that is the only one for a small one.
+  // The smallest request first: a large one must not get the only volume for a small one.
   const ordered = unbound.toSorted((one, other) => (requestOf(one) < requestOf(other) ? -1 : 1));
   const isTaken = isUsedByOther(pod, claims, snapshot);
   const stepsOn = (node: SchedulableNode) => stepsFor(node, ordered, { stored, storageOf });

@@ -85,7 +85,7 @@ const scheduledOf = async (cluster: Cluster, name: string) => {
 };
 
 describe('a pod with a bound claim', () => {
-  it('goes to the node that its volume allows, and waits when that node is gone', async () => {
+  it('is bound to the node that its volume allows, and waits while that node does not exist', async () => {
     const cluster = await withNodes('a', 'b', 'c');
     await cluster.ok('POST', VOLUMES, volume('v', 'manual', { nodeAffinity: onNode('b') }));
     await cluster.ok('POST', CLAIMS, claim('c', 'manual'));
@@ -105,7 +105,7 @@ describe('a pod with a bound claim', () => {
     expect((await scheduledOf(cluster, 'again')).node).toBe('b');
   });
 
-  it('goes to the zone of its volume', async () => {
+  it('is bound in the zone of its volume', async () => {
     const cluster = await withNodes();
     const zone = 'topology.kubernetes.io/zone';
     await cluster.addNode('east', { [zone]: 'east' });
@@ -198,7 +198,7 @@ describe('a pod with a claim that waits for its first consumer', () => {
     expect((await scheduledOf(cluster, 'p')).node).toBe('b');
   });
 
-  it('keeps the node of a claim whose volume is being made', async () => {
+  it('keeps the node of a claim while its volume is being made', async () => {
     const cluster = await withNodes('a', 'b');
     const body = claim('c', 'local');
     const annotations = { 'volume.kubernetes.io/selected-node': 'a' };

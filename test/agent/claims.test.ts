@@ -10,8 +10,8 @@ import { VolumeMaker } from '../../agent/app/volumes/volume-maker.ts';
 import type { ClaimDirectories } from '../../agent/ports/claim-directories.ts';
 import type { KubeApi } from '../../agent/ports/kube-api.ts';
 import type { KubePod } from '../../shared/kinds/types.ts';
-import { servedWorkloads } from '../support/served-workloads.ts';
 import { silentLog } from '../support/agent-api.ts';
+import { servedWorkloads } from '../support/served-workloads.ts';
 
 const NAMESPACE = '/api/v1/namespaces/default';
 const CLAIMS = `${NAMESPACE}/persistentvolumeclaims`;
@@ -120,7 +120,9 @@ describe('a claim of the class local', () => {
     });
     const machine = cluster.machine(nodeName);
     expect(volume.spec.local.path).toBe(join(machine.rootDirectory, 'claims', volume.metadata.name));
-    expect(machine.events).toEqual([`c: ProvisioningSucceeded Successfully provisioned volume ${volume.metadata.name}`]);
+    expect(machine.events).toEqual([
+      `c: ProvisioningSucceeded Successfully provisioned volume ${volume.metadata.name}`,
+    ]);
 
     // The containers of the pod get it.
     const inputs = inputsOf(machine);

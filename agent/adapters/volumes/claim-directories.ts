@@ -1,4 +1,4 @@
-/** Directories for claims: `<rootDirectory>/claims/<volume>`. Beside those of pods, so no removal of a pod meets them. */
+/** Directories for claims: `<rootDirectory>/claims/<volume>`. No removal of a pod reaches them. */
 import { chmodSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ClaimDirectories } from '../../ports/claim-directories.ts';

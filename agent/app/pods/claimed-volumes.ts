@@ -6,7 +6,13 @@ import { defined } from '../../../shared/defined.ts';
 import { BIND_COMPLETED } from '../../../shared/kinds/persistentvolumes/annotations.ts';
 import { annotationOf, isBoundToClaim } from '../../../shared/kinds/persistentvolumes/binding.rule.ts';
 import { claimNameOf } from '../../../shared/kinds/pods/pod-claims.ts';
-import type { KubeObject, KubePersistentVolume, KubePersistentVolumeClaim, KubePod, Volume } from '../../../shared/kinds/types.ts';
+import type {
+  KubeObject,
+  KubePersistentVolume,
+  KubePersistentVolumeClaim,
+  KubePod,
+  Volume,
+} from '../../../shared/kinds/types.ts';
 import type { KubeApi } from '../../ports/kube-api.ts';
 import { answeredWith, describeAnswer, objectIn } from '../../rules/kube-answer.ts';
 
@@ -37,7 +43,10 @@ export async function claimedVolume(
   }
   const owner = claim.found.metadata.ownerReferences?.find(({ controller }) => controller === true);
   if (volume.ephemeral !== undefined && owner?.uid !== pod.metadata.uid) {
-    return { kind: 'failed', message: `PVC ${claimName} was not created for pod ${pod.metadata.name} (pod is not owner)` };
+    return {
+      kind: 'failed',
+      message: `PVC ${claimName} was not created for pod ${pod.metadata.name} (pod is not owner)`,
+    };
   }
   const read = await readOf<KubePersistentVolume>(
     api,

@@ -5,13 +5,15 @@
  *                                                                  path } or { id, remove: name of a volume }
  *   DELETE /apis/nodekeeper.dev/v1alpha1/nodevolumes/<node>/<id>   it is done
  *
- * The agent creates the offered volume with the path of its directory, and deletes a volume whose directory it
- * removed, by the usual requests. Admission offers the volume again and compares (restrict-node.ts). A row that asks
+ * The agent creates the offered volume with the path of its directory. It removes a directory and deletes the volume.
+ * Both are usual requests. Admission offers the volume again and compares (restrict-node.ts). A row that asks
  * for nothing any more is removed here.
  *
  * Cost: one query, and one read per claim and volume. Agents ask when they start and when a heartbeat's answer says so.
  */
 import { authorize } from '../../../shared/access/authorize.ts';
+import type { ResourceStorage } from '../../../shared/api/resource-storage.ts';
+import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import { classNameOf } from '../../../shared/kinds/persistentvolumes/binding.rule.ts';
 import { localVolume, provisionRefusal } from '../../../shared/kinds/persistentvolumes/local-volume.rule.ts';
 import { persistentvolumeclaims, persistentvolumes } from '../../../shared/kinds/persistentvolumes/serve.ts';
@@ -24,24 +26,21 @@ import {
 } from '../../../shared/kinds/persistentvolumes/volume-work-store.ts';
 import { withLocalClass } from '../../../shared/kinds/storageclasses/local-class.ts';
 import { storageclasses } from '../../../shared/kinds/storageclasses/serve.ts';
-import type {
-  KubePersistentVolume,
-  KubePersistentVolumeClaim,
-  KubeStorageClass,
-} from '../../../shared/kinds/types.ts';
+import type { KubePersistentVolume, KubePersistentVolumeClaim, KubeStorageClass } from '../../../shared/kinds/types.ts';
 import { NAME_LENGTH_MAX } from '../../../shared/kubernetes/kubernetes.ts';
 import type { HttpResponse } from '../../../shared/kubernetes/request/http.ts';
 import { json } from '../../../shared/kubernetes/request/respond.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import type { ItemStore } from '../../../shared/store/item-store.ts';
-import type { ApiDependencies } from '../dependencies.ts';
 import type { NodeLogCall } from '../logs/node-logs.ts';
 
 const API_VERSION = 'nodekeeper.dev/v1alpha1';
 /** Of two names with their separator, encoded. */
 const ID_CHARACTERS_MAX = 4 * NAME_LENGTH_MAX;
 
-type Dependencies = Pick<ApiDependencies, 'storageOf'>;
+interface Dependencies {
+  readonly storageOf: (descriptor: ResourceDescriptor) => ResourceStorage;
+}
 
 export type AnswerNodeVolumes = (dependencies: Dependencies, call: NodeLogCall) => Promise<HttpResponse>;
 
@@ -85,9 +84,7 @@ async function offerFor(dependencies: Dependencies, nodeName: string, work: Volu
     const provision = await offeredVolume(dependencies, nodeName, work);
     return typeof provision === 'string' ? undefined : { provision };
   }
-  const stored: KubePersistentVolume | undefined = await dependencies
-    .storageOf(persistentvolumes)
-    .get('', work.name);
+  const stored: KubePersistentVolume | undefined = await dependencies.storageOf(persistentvolumes).get('', work.name);
   // Bound again, which a person may have done.
   return stored?.status?.phase === 'Bound' ? undefined : { remove: work.name };
 }

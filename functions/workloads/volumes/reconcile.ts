@@ -98,7 +98,7 @@ async function worldOf(dependencies: WorkloadDependencies, claim: KubePersistent
   };
 }
 
-/** A pod that has a node: the machine may have mounted the volume. One that waits starts with no claim that is deleted. */
+/** A pod that has a node: the machine may have mounted the volume. A pod without one cannot start with the claim. */
 async function isUsed(dependencies: WorkloadDependencies, { metadata }: KubePersistentVolumeClaim): Promise<boolean> {
   const pods: readonly KubePod[] = await listObjects(dependencies, 'pods', metadata.namespace ?? '');
   return pods.some((pod) => (pod.spec?.nodeName ?? '') !== '' && claimNamesOf(pod).includes(metadata.name ?? ''));

@@ -1,6 +1,6 @@
 /** Annotations and finalizers of claims, volumes and classes, as upstream names them. */
 
-/** On a claim: its binding was completed. On a claim whose volume is gone it still stands: the claim is Lost. */
+/** On a claim: its binding was completed. It stays when the volume is removed: the claim is Lost then. */
 export const BIND_COMPLETED = 'pv.kubernetes.io/bind-completed';
 /** On a claim or volume: a controller wrote `volumeName` or `claimRef`, so a controller may remove it. */
 export const BOUND_BY_CONTROLLER = 'pv.kubernetes.io/bound-by-controller';

@@ -19,7 +19,7 @@ import { BIND_COMPLETED, CLASS_ANNOTATION, DEFAULT_CLASS, DEFAULT_CLASS_BETA, SE
 export const annotationOf = ({ metadata }: KubeObject, name: string): string | undefined =>
   metadata.annotations?.[name];
 
-/** '': none. A claim whose class is not decided has none. */
+/** '': none. A claim has none before its class is decided. */
 export const classNameOf = (object: KubePersistentVolume | KubePersistentVolumeClaim): string =>
   annotationOf(object, CLASS_ANNOTATION) ?? object.spec?.storageClassName ?? '';
 

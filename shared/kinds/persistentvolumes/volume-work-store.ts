@@ -13,7 +13,6 @@
 import { COUNTERS, rowExists } from '../../fleet/nodes/health-row.ts';
 import type { ItemKey, ItemStore, UpdateWrite } from '../../store/item-store.ts';
 import { healthKey } from '../../store/layout.ts';
-import type { ObjectRef } from '../types.ts';
 
 /** A machine has some ten volumes. The rest of a longer list follows when rows are removed. */
 const ROWS_MAX = 100;
@@ -34,12 +33,6 @@ export function workOf(id: string): VolumeWork | undefined {
   if (!id.startsWith(PROVISION) || slash < 0) return undefined;
   return { kind: 'provision', namespace: id.slice(PROVISION.length, slash), name: id.slice(slash + 1) };
 }
-
-export const claimRefOf = ({ namespace, name }: Extract<VolumeWork, { kind: 'provision' }>): ObjectRef => ({
-  resource: 'persistentvolumeclaims',
-  namespace,
-  name,
-});
 
 const keyOf = (nodeName: string, work: VolumeWork): ItemKey => ({
   table: 'control',
