@@ -51,7 +51,7 @@ export function withClaims(template: PodTemplateSpec, set: KubeStatefulSet, ordi
   const volumes = templates.map(
     ({ metadata }, index): Volume => ({
       name: metadata.name ?? '',
-      persistentVolumeClaim: { claimName: names[index]!, readOnly: false },
+      persistentVolumeClaim: { claimName: names[index]! },
     }),
   );
   const claimed = new Set(volumes.map(({ name }) => name));
