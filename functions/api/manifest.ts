@@ -22,6 +22,8 @@ export const apiManifest = {
       // A pod that is created or bound on a node.
       'use#*': ['UpdateItem'],
       refusals: ['UpdateItem'],
+      // What an agent makes and removes.
+      'volume-work#*': ['DeleteItem', 'Query'],
       // Counts what a machine or a bootstrap token creates.
       'signing-requests': ['UpdateItem'],
     },

@@ -143,6 +143,16 @@ async function claimedVolumes({ send, shows }: Stage): Promise<void> {
   const containers = [{ name: 'c', image: 'i' }];
   await send('POST', `${namespace}/pods`, { metadata: { name: 'driven' }, spec: { volumes, containers } });
   await shows(`${namespace}/persistentvolumeclaims/driven`, 'volume.kubernetes.io/storage-provisioner');
+  const { body } = await send('GET', `${namespace}/persistentvolumeclaims/driven`);
+  const { annotations } = body['metadata'] as { annotations: Record<string, string> };
+  const path = `/apis/nodekeeper.dev/v1alpha1/nodevolumes/${annotations['volume.kubernetes.io/selected-node']}`;
+  const works = (await send('GET', path)).body['items'] as { id: string }[];
+  for (const { id } of works) await send('DELETE', `${path}/${id}`);
+  // A Lease of an election.
+  const leases = '/apis/coordination.k8s.io/v1/namespaces/default/leases';
+  await send('POST', leases, { metadata: { name: 'driven' }, spec: { holderIdentity: 'one' } });
+  const { body: lease } = await send('GET', `${leases}/driven`);
+  await send('PUT', `${leases}/driven`, { ...lease, spec: { holderIdentity: 'two' } });
 }
 
 /** Names of the nodes that are Ready. */
