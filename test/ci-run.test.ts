@@ -73,6 +73,7 @@ it('installs every program that a test would be skipped without', () => {
       'fonts-dejavu-core',
       'python3-kubernetes',
       'wine64',
+      'umoci',
       ...NEEDED_PACKAGES,
     ].toSorted(),
   );
@@ -95,6 +96,7 @@ it('installs nothing but packages where all of them are there', () => {
     'dbusmock',
     'kubernetes',
     'wine64',
+    'umoci',
   ];
   const calls = callsOf(present);
   expect(calls).toContain(WINE);

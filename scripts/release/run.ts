@@ -15,6 +15,7 @@ import { functionList } from '../../functions/function-list.ts';
 import { NODEKEEPER_VERSION } from '../../shared/config/version.ts';
 import { packAgentArchive, packAgentDeb } from './agent-packages.ts';
 import { buildConstruct } from './construct.ts';
+import { packImage } from './image.ts';
 import { type Manifest, ROOT, readManifest } from './manifest.ts';
 import { ARCHITECTURES, NODE_VERSION } from './node-binaries.ts';
 import { buildProgram, PROGRAMS } from './program.ts';
@@ -25,7 +26,7 @@ const USAGE = `Usage: npm run release -- --version X [--out DIR] [--key FILE] [-
   --version X      the release: package.json, shared/config/version.ts and CHANGELOG.md must name it
   --out DIR        directory of the files, which must not exist (dist/release/X)
   --key FILE       secret key of minisign, which signs SHA256SUMS; without it nothing is signed
-  --only NAME,…    some of: program, construct, agent-archives, agent-debs
+  --only NAME,…    some of: program, images, construct, agent-archives, agent-debs
 `;
 
 interface Task {
@@ -39,8 +40,17 @@ const ARTEFACTS: Readonly<Record<string, (task: Task) => Promise<readonly Built[
   program: async ({ work, out, manifest }) => {
     const folder = join(work, 'program');
     await buildProgram(folder, manifest);
-    const sources = [...Object.values(PROGRAMS), 'console/page/main.ts', ...AGENT];
-    return [{ file: packNpm(folder, out), sources }];
+    return [{ file: packNpm(folder, out), sources: SERVE }];
+  },
+  images: async ({ work, out, manifest }) => {
+    const program = join(work, 'program');
+    await buildProgram(program, manifest);
+    const { version } = manifest;
+    return ARCHITECTURES.map((architecture) => ({
+      file: packImage({ work, out, version, architecture, program }),
+      sources: SERVE,
+      node: NODE_VERSION,
+    }));
   },
   construct: async ({ work, out, manifest }) => {
     const folder = join(work, 'construct');
@@ -75,6 +85,8 @@ interface Built {
 }
 
 const AGENT = ['agent/bin/start-agent.ts', 'agent/bin/nodekeeper-agent.ts'];
+/** The package has the agent for its demonstration. */
+const SERVE = [...Object.values(PROGRAMS), 'console/page/main.ts', ...AGENT];
 
 /** npm sets one time and owner for all files. @returns the path of the package */
 const packNpm = (folder: string, out: string): string => {
