@@ -6,13 +6,15 @@ import { watch } from '../../shared/api/watch/watch-call.ts';
 import { withJsonBody } from '../../shared/api/yaml-body.ts';
 import type { HttpResponse } from '../../shared/kubernetes/request/http.ts';
 import type { ResourceTarget } from '../../shared/kubernetes/request/request.ts';
+import { pods } from '../../shared/kinds/registry.ts';
 import { answerAccessReview } from './access/access-review.ts';
 import { reviews } from './access/self-reviews.ts';
+import { admitByPolicies } from './admission/policies/admit-by-policies.ts';
 import { answerNodeUpdate } from './agents/node-updates.ts';
 import { answerChangeRead } from './changes/change-reads.ts';
 import { changeReads } from './changes/kind.ts';
 import { answerNodeSessions } from './connections/node-sessions.ts';
-import { answerConnection, isConnection } from './connections/pod-connection.ts';
+import { type AdmitConnection, answerConnection, isConnection } from './connections/pod-connection.ts';
 import type { ServeDependencies } from './dependencies.ts';
 import { remove, removeCollection } from './verbs/delete-calls.ts';
 import { get, list } from './verbs/read-calls.ts';
@@ -91,8 +93,17 @@ function answerUnstored(dependencies: ServeDependencies, asked: UnstoredRequest)
   const { target } = asked;
   const answer = UNSTORED.get(keyOf(target));
   if (answer !== undefined) return answer(dependencies, asked);
-  return target.subresource !== '' && isConnection(target) ? answerConnection(dependencies, asked) : undefined;
+  return target.subresource !== '' && isConnection(target) ? answerConnection(dependencies, asked, admitConnection(dependencies, asked))
+    : undefined;
 }
+
+const admitConnection =
+  (dependencies: ServeDependencies, asked: UnstoredRequest): AdmitConnection =>
+  (options, kind) => {
+    const call = { ...asked, descriptor: pods, dryRun: false, operation: 'CONNECT' as const };
+    const of = { group: '', version: 'v1', kind };
+    return admitByPolicies(dependencies, { ...call, kind: of }).admit(options, undefined);
+  };
 
 async function answerReview(dependencies: ServeDependencies, asked: UnstoredRequest) {
   await asked.requireAccess();

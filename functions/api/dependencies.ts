@@ -2,6 +2,7 @@ import type { AccountTokenIssuer } from '../../shared/access/account-tokens.ts';
 import type { Call, ReadDependencies } from '../../shared/api/call.ts';
 import type { CidrSet } from '../../shared/fleet/cidrs/cidr-set.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
+import type { AdmissionPolicies } from '../../shared/kinds/admission-policies/policy-memory.ts';
 import type { NamespacePolicies } from '../../shared/kinds/quotas/namespace-policies.ts';
 import type { KubeObject } from '../../shared/kinds/types.ts';
 import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/request/http.ts';
@@ -30,6 +31,8 @@ export interface ApiDependencies extends Pick<ReadDependencies, 'storageOf' | 'r
   readonly podEvictionTimeoutOn?: (nodeLabels: Readonly<Record<string, string>> | undefined) => number;
   /** The disruption budgets of a pod, each with its current status. */
   readonly budgetsCovering: (pod: KubeObject) => Promise<readonly KubeObject[]>;
+  /** ValidatingAdmissionPolicies and MutatingAdmissionPolicies, in memory. */
+  readonly admissionPolicies: AdmissionPolicies;
   /** ResourceQuotas and LimitRanges, for admission. */
   readonly namespacePolicies: NamespacePolicies;
 }

@@ -79,6 +79,7 @@ function serveDependencies(options: ApiOptions): ServeDependencies {
     ...common,
     history: historyOf(options),
     budgetsCovering: storages.budgets.covering,
+    admissionPolicies: storages.admissionPolicies,
     namespacePolicies: storages.namespacePolicies,
     readHolders: releaseHolders({ storageOf }),
     podEvictionTimeoutSeconds: policy.podEvictionTimeoutSeconds,

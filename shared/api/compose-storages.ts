@@ -1,6 +1,14 @@
 /** The storage of each resource: most are plain objects, some have their own rows or a computed status. */
 
 import { type Policies, policyCache } from '../access/policy-cache.ts';
+import { type AdmissionPolicies, admissionPolicies } from '../kinds/admission-policies/policy-memory.ts';
+import {
+  mutatingadmissionpolicies,
+  mutatingadmissionpolicybindings,
+  validatingadmissionpolicies,
+  validatingadmissionpolicybindings,
+} from '../kinds/admission-policies/serve.ts';
+import { admissionPolicyStorages } from '../kinds/admission-policies/storage.ts';
 import { alwaysEmptyStorages } from '../kinds/always-empty/storage.ts';
 import { clusterObjects } from '../kinds/cluster-objects.ts';
 import { clusterStatusStorages } from '../kinds/cluster-statuses/storage.ts';
@@ -34,6 +42,7 @@ import type { ResourceStorage } from './resource-storage.ts';
 
 const STORAGES = new Map([
   ...definitionStorages,
+  ...admissionPolicyStorages,
   ...alwaysEmptyStorages,
   ...budgetStorages,
   ...clusterStatusStorages,
@@ -58,6 +67,8 @@ export interface Storages {
   readonly budgets: Budgets;
   /** Roles and bindings, in memory. */
   readonly policies: Policies;
+  /** Admission policies, in memory. */
+  readonly admissionPolicies: AdmissionPolicies;
   readonly namespacePolicies: NamespacePolicies;
   readonly definitions: DefinitionCatalog;
   readonly sections: DefinitionSections;
@@ -70,6 +81,7 @@ export function composeStorages(options: StorageOptions): Storages {
     objectStorage(descriptor, { objects, changes, clock, ...more });
   const budgets = budgetsOver(plain(poddisruptionbudgets), plain(pods), objects.get);
   const policies = policiesOf(plain, options);
+  const ofAdmission = admissionPoliciesOf(plain, options);
   const ofNamespaces = namespacePolicies(objects, clock);
   const definitions = definitionCatalog({ items: options.items, clock, objects });
   const sections = definitionSections(options.items);
@@ -96,9 +108,20 @@ export function composeStorages(options: StorageOptions): Storages {
     sections,
     budgets: budgets.storage,
     policies,
+    admissionPolicies: ofAdmission,
     namespacePolicies: ofNamespaces,
   };
-  return { storageOf, budgets, policies, namespacePolicies: ofNamespaces, definitions, sections };
+  return { storageOf, budgets, policies, admissionPolicies: ofAdmission, namespacePolicies: ofNamespaces, definitions, sections };
+}
+
+function admissionPoliciesOf(plain: StorageContext['plain'], { changes }: StorageOptions): AdmissionPolicies {
+  const stored = {
+    validatingadmissionpolicies: plain(validatingadmissionpolicies),
+    validatingadmissionpolicybindings: plain(validatingadmissionpolicybindings),
+    mutatingadmissionpolicies: plain(mutatingadmissionpolicies),
+    mutatingadmissionpolicybindings: plain(mutatingadmissionpolicybindings),
+  };
+  return admissionPolicies({ changes, list: (kind, query) => stored[kind].list(query) });
 }
 
 function policiesOf(plain: StorageContext['plain'], { changes }: StorageOptions): Policies {

@@ -1,5 +1,6 @@
 /** How a kind says where its objects are stored: its folder's storage.ts exports a list of KindStorage. */
 import type { Policies } from '../access/policy-cache.ts';
+import type { AdmissionPolicies } from '../kinds/admission-policies/policy-memory.ts';
 import type { Clock, RandomSource } from '../clock.ts';
 import type { Policy } from '../fleet/policy.ts';
 import type { DefinitionCatalog } from '../kinds/customresourcedefinitions/catalog.ts';
@@ -41,6 +42,8 @@ export interface StorageContext extends Required<Omit<StorageOptions, 'apiAuthor
   readonly sections: DefinitionSections;
   readonly budgets: ResourceStorage;
   readonly policies: Policies;
+  /** Admission policies, in memory. */
+  readonly admissionPolicies: AdmissionPolicies;
   readonly namespacePolicies: NamespacePolicies;
 }
 

@@ -182,11 +182,9 @@ export const KIND_EFFECTS: readonly KindEffect[] = [
     kinds: [
       'mutatingwebhookconfigurations.admissionregistration.k8s.io',
       'validatingwebhookconfigurations.admissionregistration.k8s.io',
-      'validatingadmissionpolicies.admissionregistration.k8s.io',
-      'validatingadmissionpolicybindings.admissionregistration.k8s.io',
     ],
     effect: 'empty',
-    what: 'no request is checked or changed by another server or by a policy of your own',
+    what: 'no request is sent to another server; ValidatingAdmissionPolicy and MutatingAdmissionPolicy need none',
   },
 ];
 

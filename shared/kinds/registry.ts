@@ -1,3 +1,4 @@
+import { admissionKinds } from './admission-policies/serve.ts';
 import { agentreleases } from './agent-releases/serve.ts';
 import { alwaysEmptyResources } from './always-empty/serve.ts';
 import { horizontalpodautoscalers, horizontalpodautoscalersV1 } from './autoscalers/serve.ts';
@@ -83,6 +84,7 @@ export const resources: readonly ResourceDescriptor[] = [
   rolebindings,
   roles,
   customresourcedefinitions,
+  ...admissionKinds,
   ...alwaysEmptyResources,
   agentreleases,
   nodeidentities,

@@ -1,6 +1,7 @@
 /** The kinds of the cluster, for the store and the controllers. registry.ts has what the API needs to serve them. */
 
 import { apiVersionOf } from '../kubernetes/api-version.ts';
+import { ADMISSION_KINDS } from './admission-policies/resource.ts';
 import { AGENT_RELEASES } from './agent-releases/resource.ts';
 import { ALWAYS_EMPTY } from './always-empty/resource.ts';
 import { AUTOSCALERS } from './autoscalers/resource.ts';
@@ -82,6 +83,7 @@ export const storedResources: readonly StoredResource[] = [
   ROLE_BINDINGS,
   ROLES,
   CUSTOM_RESOURCE_DEFINITIONS,
+  ...ADMISSION_KINDS,
   ...ALWAYS_EMPTY,
   AGENT_RELEASES,
   NODE_IDENTITIES,

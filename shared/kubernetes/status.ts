@@ -177,6 +177,18 @@ export function forbidden(target: ResourceName, name: string, why: string, cause
   });
 }
 
+const REASON_CODES: Readonly<Record<string, number>> = {
+  Unauthorized: 401,
+  Forbidden: 403,
+  RequestEntityTooLarge: 413,
+};
+
+/** A refusal by a policy of the cluster. @param reason as the policy says; others than REASON_CODES are 422 */
+export function refusedByPolicy(target: ResourceName, name: string, why: string, reason: string): StatusError {
+  const { status } = forbidden(target, name, why);
+  return new StatusError({ ...status, reason, code: REASON_CODES[reason] ?? 422 });
+}
+
 /** 403 on a path that is no resource. */
 export const pathDenied = (user: string, verb: string, path: string, why = ''): StatusError =>
   forbidden(

@@ -2,6 +2,7 @@
 
 import { NODES_GROUP } from '../../../shared/access/authorize.ts';
 import type { Call } from '../../../shared/api/call.ts';
+import { defined } from '../../../shared/defined.ts';
 import { PLANNED_SILENCE_SECONDS_MAX, promiseFault } from '../../../shared/fleet/nodes/planned-silence.ts';
 import { certificatesigningrequests } from '../../../shared/kinds/certificates/serve.ts';
 import { customresourcedefinitions } from '../../../shared/kinds/customresourcedefinitions/serve.ts';
@@ -19,12 +20,54 @@ import { admitPriorityClass } from './admit-creation.ts';
 import { definitionAdmission } from './admit-definition.ts';
 import { signingRequestAdmission } from './admit-signing-request.ts';
 import { escalationCheck, isPolicy } from './escalation.ts';
+import { type AdmittedCall, admitByPolicies, type PolicyAdmission } from './policies/admit-by-policies.ts';
+import { admitPolicy, isAdmissionKind } from './policies/admit-policy.ts';
 import { nodeRestriction, type RestrictedVerb } from './restrict-node.ts';
 
 type Admission = Pick<WriteOptions, 'admit' | 'admitStored'>;
 
+/** What a write passes, and what its answer warns of afterwards. */
+export interface WriteAdmission extends Admission, Pick<PolicyAdmission, 'mutate'> {
+  readonly warnings: () => readonly string[];
+}
+
+const isDryRun = ({ request }: Call): boolean => request.query.get('dryRun') === 'All';
+
+/** Refusals that depend on stored objects, and the policies of the cluster: they see what all others let pass. */
+export function admitWrite(
+  dependencies: ServeDependencies,
+  call: Call,
+  verb: RestrictedVerb,
+  kind?: AdmittedCall['kind'],
+): WriteAdmission {
+  const restricted = admitRestricted(dependencies, call, verb);
+  const policies = admitByPolicies(dependencies, { ...call, dryRun: isDryRun(call), ...defined({ kind }) });
+  let ofPolicy: readonly string[] = [];
+  return {
+    ...restricted,
+    mutate: policies.mutate,
+    async admit(next, stored) {
+      await restricted.admit?.(next, stored);
+      if (isAdmissionKind(call.descriptor) && next !== undefined) {
+        ofPolicy = await admitPolicy(dependencies, call, next, stored);
+      }
+      await policies.admit(next, stored);
+    },
+    warnings: () => [...ofPolicy, ...policies.warnings()],
+  };
+}
+
+/** The policies of the cluster alone, for a body that is no object of its resource. */
+export const admitBody = (
+  dependencies: ServeDependencies,
+  call: Call,
+  body: KubeObject,
+  kind: NonNullable<AdmittedCall['kind']>,
+): Promise<void> =>
+  admitByPolicies(dependencies, { ...call, dryRun: isDryRun(call), operation: 'CREATE', kind }).admit(body, undefined);
+
 /** Refusals that depend on stored objects. */
-export function admitWrite(dependencies: ServeDependencies, call: Call, verb: RestrictedVerb): Admission {
+export function admitRestricted(dependencies: ServeDependencies, call: Call, verb: RestrictedVerb): Admission {
   const admission = admissionOf(dependencies, call, verb);
   return {
     ...admission,

@@ -9,7 +9,7 @@ import type { ReadDependencies, UnstoredRequest } from '../../../shared/api/call
 import { refuseWithoutAgent } from '../../../shared/api/logs/without-agent.ts';
 import { logContainer } from '../../../shared/kinds/pods/pod-log-options.ts';
 import { findResource } from '../../../shared/kinds/registry.ts';
-import type { KubePod } from '../../../shared/kinds/types.ts';
+import type { KubeObject, KubePod } from '../../../shared/kinds/types.ts';
 import type { HttpResponse } from '../../../shared/kubernetes/request/http.ts';
 import type { ResourceTarget } from '../../../shared/kubernetes/request/request.ts';
 import { isAskedFor } from '../../../shared/kubernetes/request/request.ts';
@@ -43,10 +43,14 @@ interface ConnectionDependencies extends Pick<ReadDependencies, 'storageOf'> {
   readonly openConnection?: OpenConnection;
 }
 
+/** Refuses by the policies of the cluster. `options`: the query as the kind that upstream reads it as. */
+export type AdmitConnection = (options: KubeObject, kind: string) => Promise<void>;
+
 /** @throws StatusError 403, 404, 400 for a pod without a node or an invalid option, 405 where it is not served */
 export async function answerConnection(
   dependencies: ConnectionDependencies,
   asked: UnstoredRequest,
+  admit: AdmitConnection,
 ): Promise<HttpResponse> {
   const { target } = asked;
   await asked.requireAccess();
@@ -69,10 +73,19 @@ export async function answerConnection(
   if (!isOpened) throw status.notServed(`${target.resource}/${target.subresource} is not served`);
   if (openConnection === undefined) throw status.notServed(NOT_UPGRADED(target));
   const purpose = purposeOf(pod, asked);
+  const kind = OPTIONS_KINDS[purpose.kind];
+  const { kind: _purpose, ...options } = purpose;
+  await admit({ kind, apiVersion: 'v1', metadata: {}, ...options }, kind);
   await refuseWithoutAgent(dependencies, nodeName, 'exec, attach and port-forward');
   asked.audit('create');
   return openConnection({ pod, nodeName, purpose }, asked);
 }
+
+const OPTIONS_KINDS: Readonly<Record<ConnectionPurpose['kind'], string>> = {
+  exec: 'PodExecOptions',
+  attach: 'PodAttachOptions',
+  portforward: 'PodPortForwardOptions',
+};
 
 const NOT_UPGRADED = ({ resource, subresource }: ResourceTarget): string =>
   `${resource}/${subresource} is not served on AWS: its HTTP APIs cannot upgrade a connection to WebSocket or SPDY; ` +

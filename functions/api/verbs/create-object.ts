@@ -41,7 +41,7 @@ export async function createObject(
   const isNamed = (typed.metadata.name ?? '') !== '';
   const attempts = isNamed || prefix === '' ? 1 : GENERATED_NAME_ATTEMPTS_MAX;
   for (let attempt = 1; attempt <= attempts; attempt += 1) {
-    const prepared = preparedForCreate(dependencies, descriptor, { typed, group: target.group }, context, options);
+    const prepared = await preparedForCreate(dependencies, descriptor, { typed, group: target.group }, context, options);
     refuseOutsideLimits(descriptor, prepared, admitted);
     await options.admit?.(prepared, undefined);
     const created = await storeNew(dependencies, descriptor, target, prepared, options);
@@ -52,13 +52,13 @@ export async function createObject(
 }
 
 /** The object to store: server-set metadata, defaults, managedFields. A missing name is made from generateName. */
-function preparedForCreate(
+async function preparedForCreate(
   { random }: ApiDependencies,
   descriptor: ResourceDescriptor,
   { typed, group }: { readonly typed: KubeObject; readonly group: string },
   context: PrepareContext,
-  { nowMs, track }: WriteOptions,
-): KubeObject {
+  { nowMs, track, mutate }: WriteOptions,
+): Promise<KubeObject> {
   const metadata = { ...typed.metadata };
   const prefix = metadata.generateName ?? '';
   if ((metadata.name ?? '') === '' && prefix !== '') metadata.name = generateName(prefix, random.fraction);
@@ -69,7 +69,9 @@ function preparedForCreate(
   delete metadata.selfLink;
   delete metadata.resourceVersion;
   const withDefaults = descriptor.prepareForCreate({ ...typed, metadata }, context);
-  const prepared = track?.(withDefaults, undefined) ?? withDefaults;
+  const mutated = (await mutate?.(withDefaults, undefined)) ?? withDefaults;
+  const complete = mutated === withDefaults ? withDefaults : descriptor.prepareForCreate(mutated, context);
+  const prepared = track?.(complete, undefined) ?? complete;
   const causes = descriptor.validate(prepared, { operation: 'create', subresource: '', group });
   refuseInvalid(descriptor, prepared.metadata.name ?? '', causes);
   return prepared;

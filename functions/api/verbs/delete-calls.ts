@@ -23,10 +23,11 @@ import {
   optionsFault,
   wholeNumberOf,
 } from '../../../shared/kubernetes/request/request.ts';
-import { isStatusError, json } from '../../../shared/kubernetes/request/respond.ts';
+import { isStatusError, json, warningHeaders } from '../../../shared/kubernetes/request/respond.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { admitWrite } from '../admission/admit-write.ts';
 import { deleteNamespace } from '../admission/delete-namespace.ts';
+import { admitByPolicies } from '../admission/policies/admit-by-policies.ts';
 import type { ServeDependencies } from '../dependencies.ts';
 import { type DecideDeletion, type DeletedObject, type DeleteOptions, deleteObject } from './delete-object.ts';
 import { readObject } from './read-object.ts';
@@ -173,12 +174,13 @@ function deleteOne(
 export async function remove(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
   const { descriptor, target, request } = call;
   const requested = await deleteBodyOf(request);
+  const { mutate: _mutate, warnings, ...admission } = admitWrite(dependencies, call, 'delete');
   const deleted = await deleteOne(dependencies, storedAs(descriptor), target, requested, {
     nowMs: call.nowMs,
     dryRun: isDryRun(requested),
-    ...admitWrite(dependencies, call, 'delete'),
+    ...admission,
   });
-  return json(200, deletedBody(call, deleted));
+  return json(200, deletedBody(call, deleted), warningHeaders(warnings()));
 }
 
 /** Kinds that upstream answers with the deleted object itself (`ReturnDeletedObject` of their storage). */
@@ -224,7 +226,8 @@ export async function removeCollection(dependencies: ServeDependencies, call: Ca
     if (isDefaultPolicy(descriptor, name)) continue;
     const one = { ...target, namespace, name };
     try {
-      await deleteOne(dependencies, storedAs(descriptor), one, requested, { nowMs: call.nowMs, dryRun });
+      const { admit } = admitByPolicies(dependencies, { ...call, target: one, dryRun });
+      await deleteOne(dependencies, storedAs(descriptor), one, requested, { nowMs: call.nowMs, dryRun, admit });
     } catch (error) {
       if (!isStatusError(error) || error.status.code !== 404) throw error;
     }

@@ -112,7 +112,7 @@ async function modifyOnce(
   if (precondition === '' && resourceVersionOf(old) !== '' && !descriptor.unconditionalUpdate) {
     throw status.invalid(descriptor, target.name, [resourceVersionRequired]);
   }
-  const prepared = preparedForUpdate(modification, requested, old);
+  const prepared = await preparedForUpdate(modification, requested, old);
   await options.admit?.(prepared, old);
   const next = options.track?.(prepared, old) ?? prepared;
   const stored = await storeChange(modification, next, old);
@@ -179,17 +179,20 @@ function isRemovable(descriptor: ResourceDescriptor, object: KubeObject): boolea
 }
 
 /** The validated object to store: the request with the immutable metadata of the old object and the kind's defaults. */
-function preparedForUpdate(
+async function preparedForUpdate(
   { dependencies, descriptor, target, options }: Modification,
   requested: KubeObject,
   old: KubeObject,
-): KubeObject {
+): Promise<KubeObject> {
   const { subresource, group } = target;
   const metadata = keptMetadata(requested.metadata, old.metadata);
   metadata.name ??= target.name;
   if (metadata.name !== target.name) throw status.nameMismatch(metadata.name, target.name);
   const placed = withNamespaceOf(descriptor, target, { ...requested, metadata });
-  const prepared = descriptor.prepareForUpdate(placed, old, { ...prepareContext(dependencies, options), subresource });
+  const context = { ...prepareContext(dependencies, options), subresource };
+  const withDefaults = descriptor.prepareForUpdate(placed, old, context);
+  const mutated = (await options.mutate?.(withDefaults, old)) ?? withDefaults;
+  const prepared = mutated === withDefaults ? withDefaults : descriptor.prepareForUpdate(mutated, old, context);
   refuseInvalid(
     descriptor,
     target.name,

@@ -152,12 +152,17 @@ async function modifyScale(
     const { specReplicasPath } = pathsOf(descriptor);
     return { ...(withPath(old, namesIn(specReplicasPath), replicas) as KubeObject), metadata };
   };
+  const verb = kind === 'UpdateOptions' ? 'update' : 'patch';
+  const { mutate: _mutate, admit, ...admission } = admitWrite(dependencies, call, verb, SCALE);
+  // Policies see the scale. What they would change in it is not kept.
+  const scaled = (object: KubeObject | undefined) => (object === undefined ? undefined : scaleOf(descriptor, object));
   const written = await modifyObject(dependencies, descriptor, { ...target, subresource: '' }, transform, {
     nowMs: call.nowMs,
     dryRun: dryRunOf(request.query, kind),
     replaces: false,
     ...trackingOf(call, dependencies.storageOf(descriptor), kind),
-    ...admitWrite(dependencies, call, kind === 'UpdateOptions' ? 'update' : 'patch'),
+    ...admission,
+    admit: async (next, stored) => admit?.(scaled(next), scaled(stored)),
   });
-  return json(200, scaleOf(descriptor, written.object), warningHeaders(warnings()));
+  return json(200, scaleOf(descriptor, written.object), warningHeaders([...warnings(), ...admission.warnings()]));
 }

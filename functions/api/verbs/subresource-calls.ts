@@ -8,7 +8,7 @@ import type { HttpResponse } from '../../../shared/kubernetes/request/http.ts';
 import { dryRunOf } from '../../../shared/kubernetes/request/request.ts';
 import { json } from '../../../shared/kubernetes/request/respond.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
-import { admitWrite } from '../admission/admit-write.ts';
+import { admitBody, admitRestricted } from '../admission/admit-write.ts';
 import type { ServeDependencies } from '../dependencies.ts';
 import { bindToNode } from './bind-pod.ts';
 import { requestedDelete } from './delete-calls.ts';
@@ -37,17 +37,19 @@ export async function readSubresourceBody(
 
 export async function evict(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
   const eviction = await readSubresourceBody(call, 'Eviction', ['policy/v1', 'policy/v1beta1']);
+  await admitBody(dependencies, call, eviction, { group: 'policy', version: 'v1', kind: 'Eviction' });
   const { options, dryRun } = requestedDelete(eviction.deleteOptions ?? {});
   await evictPod(dependencies, call.target, options, {
     nowMs: call.nowMs,
     dryRun: dryRunOf(call.request.query, 'CreateOptions', dryRun),
-    ...admitWrite(dependencies, call, 'create'),
+    ...admitRestricted(dependencies, call, 'create'),
   });
   return json(201, status.success(201));
 }
 
 export async function bind(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
   const binding = await readSubresourceBody(call, 'Binding', ['v1']);
+  await admitBody(dependencies, call, binding, { group: '', version: 'v1', kind: 'Binding' });
   await bindToNode(dependencies, call.target, binding, {
     nowMs: call.nowMs,
     dryRun: dryRunOf(call.request.query, 'CreateOptions'),

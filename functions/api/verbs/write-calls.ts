@@ -81,14 +81,15 @@ export async function create(dependencies: ServeDependencies, call: Call): Promi
   if (call.descriptor === nodeidentities) return enrol(dependencies, call);
   const { descriptor, target, request } = call;
   const { body, warnings } = await readBody(call, 'CreateOptions');
+  const admission = admitWrite(dependencies, call, 'create');
   const written = await createObject(dependencies, storedAs(descriptor), target, body, {
     nowMs: call.nowMs,
     user: call.user,
     dryRun: dryRunOf(request.query, 'CreateOptions'),
     ...trackingOf(call, dependencies.storageOf(descriptor), 'CreateOptions'),
-    ...admitWrite(dependencies, call, 'create'),
+    ...admission,
   });
-  return writtenResponse(dependencies, call, written, warnings);
+  return writtenResponse(dependencies, call, written, [...warnings, ...admission.warnings()]);
 }
 
 /** Enrolment creates NodeIdentities. It depends on the credential of the request, and not only on the body. */
@@ -102,6 +103,7 @@ export async function update(dependencies: ServeDependencies, call: Call): Promi
   const { body, warnings } = await readBody(call, 'UpdateOptions');
   // A body with a resourceVersion comes from an earlier read. An object deleted since then is not created again.
   const mayCreate = descriptor.createOnUpdate && resourceVersionOf(body) === '';
+  const admission = admitWrite(dependencies, call, 'update');
   const written = await modifyObject(dependencies, storedAs(descriptor), target, () => body, {
     nowMs: call.nowMs,
     user: call.user,
@@ -110,9 +112,9 @@ export async function update(dependencies: ServeDependencies, call: Call): Promi
     isOwnStatus: isOwnStatus(call),
     ...defined({ uid: body.metadata.uid, whenAbsent: mayCreate ? () => body : undefined }),
     ...trackingOf(call, dependencies.storageOf(descriptor), 'UpdateOptions'),
-    ...admitWrite(dependencies, call, 'update'),
+    ...admission,
   });
-  return writtenResponse(dependencies, call, written, warnings);
+  return writtenResponse(dependencies, call, written, [...warnings, ...admission.warnings()]);
 }
 
 export async function patch(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
@@ -133,6 +135,7 @@ export async function patch(dependencies: ServeDependencies, call: Call): Promis
     fieldValidationOf(request.query, 'PatchOptions'),
   );
   const throughServed: Transform = async (old) => toStored(descriptor, await transform(toServed(descriptor, old)));
+  const admission = admitWrite(dependencies, call, 'patch');
   const written = await modifyObject(dependencies, storedAs(descriptor), target, throughServed, {
     nowMs: call.nowMs,
     user: call.user,
@@ -141,9 +144,9 @@ export async function patch(dependencies: ServeDependencies, call: Call): Promis
     isOwnStatus: isOwnStatus(call),
     mayConfirm: target.subresource === 'status' && !namesVersion(request),
     ...trackingOf(call, dependencies.storageOf(descriptor), 'PatchOptions'),
-    ...admitWrite(dependencies, call, 'patch'),
+    ...admission,
   });
-  return writtenResponse(dependencies, call, written, warnings());
+  return writtenResponse(dependencies, call, written, [...warnings(), ...admission.warnings()]);
 }
 
 /** Custom resources have no merge keys for it. */
@@ -178,13 +181,14 @@ async function apply(dependencies: ServeDependencies, call: Call, force: boolean
     return toStored(descriptor, result.object);
   };
   const transform: Transform = (old) => appliedTo(toServed(descriptor, old));
+  const admission = admitWrite(dependencies, call, 'patch');
   const written = await modifyObject(dependencies, storedAs(descriptor), target, transform, {
     nowMs: call.nowMs,
     user: call.user,
     dryRun: dryRunOf(request.query, 'PatchOptions'),
     replaces: false,
     whenAbsent: () => appliedTo(undefined),
-    ...admitWrite(dependencies, call, 'patch'),
+    ...admission,
   });
-  return writtenResponse(dependencies, call, written, warnings);
+  return writtenResponse(dependencies, call, written, [...warnings, ...admission.warnings()]);
 }

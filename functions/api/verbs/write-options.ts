@@ -28,6 +28,11 @@ export interface WriteOptions {
    */
   readonly admit?: (next: KubeObject | undefined, stored: KubeObject | undefined) => Promise<void>;
   /**
+   * Returns `next` as policies of the cluster change it. Called before the object is validated, with its defaults. The
+   * same object: they do not.
+   */
+  readonly mutate?: (next: KubeObject, stored: KubeObject | undefined) => Promise<KubeObject>;
+  /**
    * Checks whether the user may change `stored` at all. Called before a patch is applied. Otherwise the `test`
    * operations of a patch would reveal fields of an object that the user may not read.
    */

@@ -14,8 +14,6 @@ const ADMISSION = 'admissionregistration.k8s.io';
 export const ALWAYS_EMPTY: readonly StoredResource[] = [
   COMPONENT_STATUSES,
   alwaysEmpty(ADMISSION, 'mutatingwebhookconfigurations', 'MutatingWebhookConfiguration'),
-  alwaysEmpty(ADMISSION, 'validatingadmissionpolicies', 'ValidatingAdmissionPolicy'),
-  alwaysEmpty(ADMISSION, 'validatingadmissionpolicybindings', 'ValidatingAdmissionPolicyBinding'),
   alwaysEmpty(ADMISSION, 'validatingwebhookconfigurations', 'ValidatingWebhookConfiguration'),
   alwaysEmpty('apiregistration.k8s.io', 'apiservices', 'APIService'),
 ];

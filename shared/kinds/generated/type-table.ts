@@ -3,6 +3,53 @@ import { LEASE_TABLE } from './lease-table.ts';
 
 /** Types of the kinds that are served. kubernetes/type-table.ts describes the form. */
 export const TYPE_TABLE = `${LEASE_TABLE}
+admissionregistration/v1.ApplyConfiguration: 1 expression string
+admissionregistration/v1.AuditAnnotation: 1 key+! string, 2 valueExpression+! string
+admissionregistration/v1.ExpressionWarning: 2 fieldRef+! string, 3 warning+! string
+admissionregistration/v1.FailurePolicyType: string Fail|Ignore
+admissionregistration/v1.JSONPatch: 1 expression string
+admissionregistration/v1.MatchCondition: 1 name+! string, 2 expression+! string
+admissionregistration/v1.MatchPolicyType: string Equivalent|Exact
+admissionregistration/v1.MatchResources: atomic, 1 namespaceSelector? meta/v1.LabelSelector,
+ 2 objectSelector? meta/v1.LabelSelector, 3 resourceRules *NamedRuleWithOperations,
+ 4 excludeResourceRules *NamedRuleWithOperations, 7 matchPolicy? $MatchPolicyType
+admissionregistration/v1.MutatingAdmissionPolicy: kind admissionregistration.k8s.io, 1 metadata+ meta/v1.ObjectMeta,
+ 2 spec+ MutatingAdmissionPolicySpec
+admissionregistration/v1.MutatingAdmissionPolicyBinding: kind admissionregistration.k8s.io,
+ 1 metadata+ meta/v1.ObjectMeta, 2 spec+ MutatingAdmissionPolicyBindingSpec
+admissionregistration/v1.MutatingAdmissionPolicyBindingSpec: 1 policyName string, 2 paramRef? ParamRef,
+ 3 matchResources? MatchResources
+admissionregistration/v1.MutatingAdmissionPolicySpec: 1 paramKind? ParamKind, 2 matchConstraints? MatchResources,
+ 3 variables *Variable, 4 mutations *Mutation, 5 failurePolicy? $FailurePolicyType,
+ 6 matchConditions *MatchCondition map(name) merge(name), 7 reinvocationPolicy $ReinvocationPolicyType
+admissionregistration/v1.Mutation: 2 patchType+! $PatchType, 3 applyConfiguration? ApplyConfiguration,
+ 4 jsonPatch? JSONPatch
+admissionregistration/v1.NamedRuleWithOperations: atomic, 1 resourceNames *string, 2 = RuleWithOperations
+admissionregistration/v1.OperationType: string *|CONNECT|CREATE|DELETE|UPDATE
+admissionregistration/v1.ParamKind: atomic, 1 apiVersion string, 2 kind string
+admissionregistration/v1.ParamRef: atomic, 1 name string, 2 namespace string, 3 selector? meta/v1.LabelSelector,
+ 4 parameterNotFoundAction? $ParameterNotFoundActionType
+admissionregistration/v1.PatchType: string ApplyConfiguration|JSONPatch
+admissionregistration/v1.ReinvocationPolicyType: string IfNeeded|Never
+admissionregistration/v1.Rule: 1 apiGroups *string, 2 apiVersions *string, 3 resources *string, 4 scope? $ScopeType
+admissionregistration/v1.RuleWithOperations: 1 operations *$OperationType, 2 = Rule
+admissionregistration/v1.ScopeType: string *|Cluster|Namespaced
+admissionregistration/v1.TypeChecking: 1 expressionWarnings *ExpressionWarning
+admissionregistration/v1.ValidatingAdmissionPolicy: kind admissionregistration.k8s.io, 1 metadata+ meta/v1.ObjectMeta,
+ 2 spec+ ValidatingAdmissionPolicySpec, 3 status+ ValidatingAdmissionPolicyStatus
+admissionregistration/v1.ValidatingAdmissionPolicyBinding: kind admissionregistration.k8s.io,
+ 1 metadata+ meta/v1.ObjectMeta, 2 spec+! ValidatingAdmissionPolicyBindingSpec
+admissionregistration/v1.ValidatingAdmissionPolicyBindingSpec: 1 policyName! string, 2 paramRef? ParamRef,
+ 3 matchResources? MatchResources, 4 validationActions! *$ValidationAction set
+admissionregistration/v1.ValidatingAdmissionPolicySpec: 1 paramKind? ParamKind, 2 matchConstraints? MatchResources,
+ 3 validations *Validation, 4 failurePolicy? $FailurePolicyType, 5 auditAnnotations *AuditAnnotation,
+ 6 matchConditions *MatchCondition map(name) merge(name), 7 variables *Variable map(name) merge(name)
+admissionregistration/v1.ValidatingAdmissionPolicyStatus: 1 observedGeneration int64, 2 typeChecking? TypeChecking,
+ 3 conditions *meta/v1.Condition map(type)
+admissionregistration/v1.Validation: 1 expression+! string, 2 message string, 3 reason? $meta/v1.StatusReason,
+ 4 messageExpression string
+admissionregistration/v1.ValidationAction: string Audit|Deny|Warn
+admissionregistration/v1.Variable: atomic, 1 name+! string, 2 expression+! string
 apps/v1.ControllerRevision: kind apps, 1 metadata+ meta/v1.ObjectMeta, 2 data? json, 3 revision+! int64
 apps/v1.DaemonSet: kind apps, 1 metadata+ meta/v1.ObjectMeta, 2 spec+ DaemonSetSpec, 3 status+ DaemonSetStatus
 apps/v1.DaemonSetCondition: 1 type+! $DaemonSetConditionType, 2 status+! $core/v1.ConditionStatus,

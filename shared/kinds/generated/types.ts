@@ -33,9 +33,18 @@ export type AppArmorProfile = {
   localhostProfile?: string;
 };
 
+export type ApplyConfiguration = {
+  expression?: string;
+};
+
 export type AttachedVolume = {
   name: string;
   devicePath: string;
+};
+
+export type AuditAnnotation = {
+  key: string;
+  valueExpression: string;
 };
 
 export type AzureDiskVolumeSource = {
@@ -581,6 +590,11 @@ export type ExecAction = {
   command?: string[];
 };
 
+export type ExpressionWarning = {
+  fieldRef: string;
+  warning: string;
+};
+
 export type ExternalMetricSource = {
   metric: MetricIdentifier;
   target: MetricTarget;
@@ -851,6 +865,10 @@ export type IngressTLS = {
   secretName?: string;
 };
 
+export type JSONPatch = {
+  expression?: string;
+};
+
 export type JobCondition = {
   type: string;
   status: ConditionStatus;
@@ -1014,6 +1032,14 @@ export interface KubeLimitRange extends KubeObject {
   spec?: LimitRangeSpec;
 }
 
+export interface KubeMutatingAdmissionPolicy extends KubeObject {
+  spec?: MutatingAdmissionPolicySpec;
+}
+
+export interface KubeMutatingAdmissionPolicyBinding extends KubeObject {
+  spec?: MutatingAdmissionPolicyBindingSpec;
+}
+
 export interface KubeNamespace extends KubeObject {
   spec?: NamespaceSpec;
   status?: NamespaceStatus;
@@ -1122,6 +1148,15 @@ export interface KubeStorageClass extends KubeObject {
   allowedTopologies?: TopologySelectorTerm[];
 }
 
+export interface KubeValidatingAdmissionPolicy extends KubeObject {
+  spec?: ValidatingAdmissionPolicySpec;
+  status?: ValidatingAdmissionPolicyStatus;
+}
+
+export interface KubeValidatingAdmissionPolicyBinding extends KubeObject {
+  spec?: ValidatingAdmissionPolicyBindingSpec;
+}
+
 export interface KubeVolumeAttachment extends KubeObject {
   spec?: VolumeAttachmentSpec;
   status?: VolumeAttachmentStatus;
@@ -1210,6 +1245,19 @@ export type ManagedFieldsEntry = {
   subresource?: string;
 };
 
+export type MatchCondition = {
+  name: string;
+  expression: string;
+};
+
+export type MatchResources = {
+  namespaceSelector?: LabelSelector;
+  objectSelector?: LabelSelector;
+  resourceRules?: NamedRuleWithOperations[];
+  excludeResourceRules?: NamedRuleWithOperations[];
+  matchPolicy?: string;
+};
+
 export type MetricIdentifier = {
   name: string;
   selector?: LabelSelector;
@@ -1251,10 +1299,36 @@ export type ModifyVolumeStatus = {
   status?: string;
 };
 
+export type MutatingAdmissionPolicyBindingSpec = {
+  policyName?: string;
+  paramRef?: ParamRef;
+  matchResources?: MatchResources;
+};
+
+export type MutatingAdmissionPolicySpec = {
+  paramKind?: ParamKind;
+  matchConstraints?: MatchResources;
+  variables?: Variable[];
+  mutations?: Mutation[];
+  failurePolicy?: string;
+  matchConditions?: MatchCondition[];
+  reinvocationPolicy?: string;
+};
+
+export type Mutation = {
+  patchType: string;
+  applyConfiguration?: ApplyConfiguration;
+  jsonPatch?: JSONPatch;
+};
+
 export type NFSVolumeSource = {
   server?: string;
   path?: string;
   readOnly?: boolean;
+};
+
+export type NamedRuleWithOperations = RuleWithOperations & {
+  resourceNames?: string[];
 };
 
 export type NamespaceCondition = {
@@ -1473,6 +1547,18 @@ export type OwnerReference = {
   uid: string;
   controller?: boolean;
   blockOwnerDeletion?: boolean;
+};
+
+export type ParamKind = {
+  apiVersion?: string;
+  kind?: string;
+};
+
+export type ParamRef = {
+  name?: string;
+  namespace?: string;
+  selector?: LabelSelector;
+  parameterNotFoundAction?: string;
 };
 
 export type PersistentVolumeClaimCondition = {
@@ -1990,6 +2076,17 @@ export type RollingUpdateStatefulSetStrategy = {
   maxUnavailable?: IntOrString;
 };
 
+export type Rule = {
+  apiGroups?: string[];
+  apiVersions?: string[];
+  resources?: string[];
+  scope?: string;
+};
+
+export type RuleWithOperations = Rule & {
+  operations?: string[];
+};
+
 export type SELinuxOptions = {
   user?: string;
   role?: string;
@@ -2277,6 +2374,10 @@ export type TopologySpreadConstraint = {
   matchLabelKeys?: string[];
 };
 
+export type TypeChecking = {
+  expressionWarnings?: ExpressionWarning[];
+};
+
 export type TypedLocalObjectReference = {
   apiGroup?: string;
   kind: string;
@@ -2298,6 +2399,41 @@ export type UncountedTerminatedPods = {
 export type UnhealthyPodEvictionPolicyType = 'AlwaysAllow' | 'IfHealthyBudget';
 
 export type UnsatisfiableConstraintAction = 'DoNotSchedule' | 'ScheduleAnyway';
+
+export type ValidatingAdmissionPolicyBindingSpec = {
+  policyName?: string;
+  paramRef?: ParamRef;
+  matchResources?: MatchResources;
+  validationActions?: string[];
+};
+
+export type ValidatingAdmissionPolicySpec = {
+  paramKind?: ParamKind;
+  matchConstraints?: MatchResources;
+  validations?: Validation[];
+  failurePolicy?: string;
+  auditAnnotations?: AuditAnnotation[];
+  matchConditions?: MatchCondition[];
+  variables?: Variable[];
+};
+
+export type ValidatingAdmissionPolicyStatus = {
+  observedGeneration?: number;
+  typeChecking?: TypeChecking;
+  conditions?: Condition[];
+};
+
+export type Validation = {
+  expression: string;
+  message?: string;
+  reason?: string;
+  messageExpression?: string;
+};
+
+export type Variable = {
+  name: string;
+  expression: string;
+};
 
 export type Volume = VolumeSource & {
   name: string;

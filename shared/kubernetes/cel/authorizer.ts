@@ -2,6 +2,7 @@
 
 import { labelErrors, subdomainErrors } from '../validate-names.ts';
 import { type Declaration, declare } from './functions.ts';
+import { CelLazyFields } from './interpret.ts';
 import { CelFailure, CelOpaque, type CelValue, sizeOf } from './values.ts';
 
 /** What an expression asks. */
@@ -15,7 +16,7 @@ export interface AccountName {
   readonly name: string;
 }
 
-interface ResourceAsked {
+export interface ResourceAsked {
   readonly group: string;
   readonly resource: string;
   readonly subresource: string;
@@ -56,14 +57,21 @@ abstract class Identity extends CelOpaque {
   }
 }
 
-export class CelAuthorizer extends Identity {
+/** Its field `requestResource` is a question about the resource of the request. */
+export class CelAuthorizer extends CelLazyFields {
   readonly typeName = AUTHORIZER;
   readonly ask: AskAccess;
   readonly account: AccountName | undefined;
-  constructor(ask: AskAccess, account?: AccountName) {
+  readonly requestResource: ResourceAsked | undefined;
+  constructor(ask: AskAccess, options: { readonly account?: AccountName; readonly requestResource?: ResourceAsked } = {}) {
     super();
     this.ask = ask;
-    this.account = account;
+    this.account = options.account;
+    this.requestResource = options.requestResource;
+  }
+  read(field: string): CelValue | undefined {
+    if (field !== 'requestResource' || this.requestResource === undefined) return undefined;
+    return new ResourceCheck(this, this.requestResource);
   }
 }
 
@@ -89,7 +97,7 @@ class GroupCheck extends Identity {
   }
 }
 
-export class ResourceCheck extends Identity {
+class ResourceCheck extends Identity {
   readonly typeName = RESOURCE_CHECK;
   readonly of: CelAuthorizer;
   readonly asked: ResourceAsked;
@@ -119,7 +127,7 @@ function pathCheck(of: CelAuthorizer, path: string): CelValue {
 function serviceAccount(of: CelAuthorizer, namespace: string, name: string): CelValue {
   if (subdomainErrors(name).length > 0) return new CelFailure('Invalid service account name');
   if (labelErrors(namespace).length > 0) return new CelFailure('Invalid service account namespace');
-  return new CelAuthorizer(of.ask, { namespace, name });
+  return new CelAuthorizer(of.ask, { account: { namespace, name } });
 }
 
 const EVERYTHING = { subresource: '', namespace: '', name: '' };

@@ -1,0 +1,383 @@
+/**
+ * Admission policies of the cluster, for one write: mutations before the object is validated, validations before it is
+ * stored. Expressions and their language are loaded when a policy matches (docs/decisions).
+ *
+ * Sources: k8s.io/apiserver, pkg/admission/plugin/policy/{generic,validating,mutating}.
+ *
+ * Concurrency: a policy sees the object that the write reads and the one that it would store. A write that loses to
+ * another one is admitted again with the newer object. Policies of a cluster change at any time; see policy-memory.ts.
+ */
+
+import type { UserInfo } from '../../../../shared/access/user-info.ts';
+import type { Call } from '../../../../shared/api/call.ts';
+import { admissionKinds } from '../../../../shared/kinds/admission-policies/serve.ts';
+import type { MutatingHook, ValidatingHook } from '../../../../shared/kinds/admission-policies/policy-memory.ts';
+import type { ResourceDescriptor } from '../../../../shared/kinds/descriptor.ts';
+import { namespaces, resources, storedAs } from '../../../../shared/kinds/registry.ts';
+import { schemaFor } from '../../../../shared/kinds/schemas.ts';
+import type { KubeObject, MatchResources, ParamKind, ParamRef } from '../../../../shared/kinds/types.ts';
+import type { AccessAsked, AccessDecision } from '../../../../shared/kubernetes/cel/authorizer.ts';
+import { jsonEqual } from '../../../../shared/kubernetes/json.ts';
+import { selectorFromSpec } from '../../../../shared/kubernetes/selectors.ts';
+import * as status from '../../../../shared/kubernetes/status.ts';
+import type { ServeDependencies } from '../../dependencies.ts';
+import type { WriteOptions } from '../../verbs/write-options.ts';
+import type { CompiledPolicy } from './compile-policy.ts';
+import type { Evaluator } from './evaluate.ts';
+import { type AdmittedOperation, type MatchedRequest, matchesRules, matchesSelectors, readsNamespace } from './match.rule.ts';
+
+export interface PolicyAdmission extends Required<Pick<WriteOptions, 'admit' | 'mutate'>> {
+  /** Of the last attempt, for the answer. */
+  readonly warnings: () => readonly string[];
+}
+
+export interface AdmittedCall extends Pick<Call, 'descriptor' | 'target' | 'user' | 'nowMs'> {
+  readonly dryRun: boolean;
+  /** Absent: by the objects. */
+  readonly operation?: AdmittedOperation;
+  /** Kind of the body, if it differs from that of the resource, such as Scale. */
+  readonly kind?: { readonly group: string; readonly version: string; readonly kind: string };
+}
+
+const exempt: ReadonlySet<ResourceDescriptor> = new Set(admissionKinds);
+
+/** Objects that parameterize one binding. */
+const PARAMS_MAX = 500;
+
+export function admitByPolicies(dependencies: ServeDependencies, call: AdmittedCall): PolicyAdmission {
+  let warnings: readonly string[] = [];
+  if (exempt.has(call.descriptor)) {
+    return { admit: async () => {}, mutate: async (next) => next, warnings: () => warnings };
+  }
+  return {
+    async mutate(next, stored) {
+      const { mutating } = await dependencies.admissionPolicies.hooks(call.nowMs);
+      if (mutating.length === 0) return next;
+      return admissionOf(dependencies, call, next, stored).mutated(mutating, next);
+    },
+    async admit(next, stored) {
+      warnings = [];
+      const { validating } = await dependencies.admissionPolicies.hooks(call.nowMs);
+      if (validating.length > 0) warnings = await admissionOf(dependencies, call, next, stored).validate(validating);
+    },
+    warnings: () => warnings,
+  };
+}
+
+/** Why the binding of a policy cannot be evaluated. */
+class ConfigurationFault extends Error {}
+
+function matchedRequest(
+  { descriptor, target, operation }: AdmittedCall,
+  object: KubeObject | undefined,
+  oldObject: KubeObject | undefined,
+): MatchedRequest {
+  const stored = storedAs(descriptor);
+  const served = resources.filter((each) => storedAs(each) === stored);
+  const byObjects = object === undefined ? 'DELETE' : oldObject === undefined ? 'CREATE' : 'UPDATE';
+  return {
+    operation: operation ?? byObjects,
+    group: target.group,
+    version: target.version,
+    resource: target.resource,
+    subresource: target.subresource,
+    equivalents: served.map(({ group, version }) => ({ group, version })),
+    name: target.name === '' ? (object?.metadata.name ?? '') : target.name,
+    namespace: descriptor.namespaced ? target.namespace : '',
+    object,
+    oldObject,
+  };
+}
+
+function admissionOf(
+  dependencies: ServeDependencies,
+  call: AdmittedCall,
+  object: KubeObject | undefined,
+  oldObject: KubeObject | undefined,
+) {
+  const request = matchedRequest(call, object, oldObject);
+  const { descriptor } = call;
+  let namespace: Promise<KubeObject | undefined> | undefined;
+  /** The namespace of the object; read for the first policy that is for this resource. */
+  const namespaceOf = (): Promise<KubeObject | undefined> => {
+    namespace ??=
+      request.namespace === ''
+        ? Promise.resolve(undefined)
+        : dependencies.storageOf(namespaces).get('', request.namespace);
+    return namespace;
+  };
+
+  async function namespaceLabels(): Promise<Readonly<Record<string, string>> | undefined> {
+    if (descriptor === namespaces) return (object ?? oldObject)?.metadata.labels ?? {};
+    if (request.namespace === '') return undefined;
+    return (await namespaceOf())?.metadata.labels ?? {};
+  }
+
+  async function matches(match: MatchResources | undefined, forBinding: boolean): Promise<boolean> {
+    if (match === undefined) return forBinding;
+    if (!matchesRules(match, request, forBinding)) return false;
+    const labels = readsNamespace(match) ? await namespaceLabels() : undefined;
+    return matchesSelectors(match, request, labels);
+  }
+
+  /** Loads expressions. The evaluator is made once: its values and its budget are those of the request. */
+  let loading: Promise<{ readonly evaluator: Evaluator; readonly compiledOnce: CompileOnce }> | undefined;
+  const evaluation = () => {
+    loading ??= (async () => {
+      const [{ evaluatorFor }, { compiledOnce }] = await Promise.all([
+        import('./evaluate.ts'),
+        import('./compile-policy.ts'),
+      ]);
+      const evaluator = evaluatorFor({
+        object,
+        oldObject,
+        request: requestValue(call, request),
+        namespaceObject: exposedNamespace(await namespaceOf()),
+        requestResource: { ...request, group: request.group },
+        findAccess: (asked) => findAccess(dependencies, call, asked),
+      });
+      return { evaluator, compiledOnce };
+    })();
+    return loading;
+  };
+
+  async function paramsOf(
+    paramKind: ParamKind | undefined,
+    paramRef: ParamRef | undefined,
+  ): Promise<readonly (KubeObject | undefined)[]> {
+    if (paramKind === undefined || paramRef === undefined) return [undefined];
+    return readParams(dependencies, paramKind, paramRef, request.namespace);
+  }
+
+  return {
+    async validate(hooks: readonly ValidatingHook[]): Promise<readonly string[]> {
+      const warnings: string[] = [];
+      let denied: { readonly message: string; readonly reason: string } | undefined;
+      for (const { policy, bindings } of hooks) {
+        const { spec = {}, metadata } = policy;
+        if (!(await matches(spec.matchConstraints, false))) continue;
+        const policyName = metadata.name ?? '';
+        const { evaluator, compiledOnce } = await evaluation();
+        const compiled = compiledOnce(policy, false);
+        for (const binding of bindings) {
+          const { paramRef, matchResources, validationActions = [] } = binding.spec ?? {};
+          if (!(await matches(matchResources, true))) continue;
+          const of = `ValidatingAdmissionPolicy '${policyName}' with binding '${binding.metadata.name}'`;
+          const refuse = (message: string, reason: string): void => {
+            denied ??= { message: `${of} denied request: ${message}`, reason };
+          };
+          const params = await configured(() => paramsOf(spec.paramKind, paramRef));
+          if (typeof params === 'string') {
+            if (spec.failurePolicy !== 'Ignore') refuse(`failed to configure binding: ${params}`, 'Invalid');
+            continue;
+          }
+          for (const param of params) {
+            const result = await evaluateValidation(evaluator, compiled, param);
+            for (const { kind, message, reason } of result.decisions) {
+              if (kind === 'failed' && spec.failurePolicy === 'Ignore') continue;
+              if (validationActions.includes('Deny')) refuse(message, reason);
+              if (validationActions.includes('Warn')) {
+                warnings.push(`Validation failed for ${of}: ${message}`);
+              }
+              if (validationActions.includes('Audit')) record(dependencies, call, { policyName, message });
+            }
+            for (const { key, value } of result.auditAnnotations) {
+              record(dependencies, call, { policyName, key, value: value.slice(0, AUDIT_VALUE_MAX) });
+            }
+          }
+        }
+      }
+      if (denied === undefined) return warnings;
+      throw status.refusedByPolicy(descriptor, request.name, denied.message, denied.reason);
+    },
+
+    /**
+     * The object after all mutations. Policies with `reinvocationPolicy: IfNeeded` run a second time if a later one
+     * changed the object.
+     */
+    async mutated(hooks: readonly MutatingHook[], first: KubeObject): Promise<KubeObject> {
+      let current = first;
+      const seen = new Map<MutatingHook, KubeObject>();
+      for (const hook of hooks) {
+        const ran = await mutateByPolicy(hook, current);
+        if (ran === undefined) continue;
+        current = ran;
+        seen.set(hook, ran);
+      }
+      for (const [hook, after] of seen) {
+        if (hook.policy.spec?.reinvocationPolicy !== 'IfNeeded' || jsonEqual(after, current)) continue;
+        current = (await mutateByPolicy(hook, current)) ?? current;
+      }
+      return current;
+    },
+  };
+
+  /** undefined: the policy is not for this request. */
+  async function mutateByPolicy(hook: MutatingHook, before: KubeObject): Promise<KubeObject | undefined> {
+    const { policy, bindings } = hook;
+    const { spec = {}, metadata } = policy;
+    // Upstream: a deletion is not mutated, and neither is a connection.
+    if (request.operation === 'DELETE' || !(await matches(spec.matchConstraints, false))) return undefined;
+    const [{ evaluator, compiledOnce }, { withConfiguration, withJsonPatch, MutationFault }] = await Promise.all([
+      evaluation(),
+      import('./mutation.rule.ts'),
+    ]);
+    const compiled = compiledOnce(policy, true);
+    let current = before;
+    for (const binding of bindings) {
+      const { paramRef, matchResources } = binding.spec ?? {};
+      if (!(await matches(matchResources, true))) continue;
+      const refuse = (message: string): void => {
+        if (spec.failurePolicy === 'Ignore') return;
+        const of = `policy '${metadata.name}' with binding '${binding.metadata.name}'`;
+        throw status.refusedByPolicy(descriptor, request.name, `${of} denied request: ${message}`, 'Invalid');
+      };
+      const params = await configured(() => paramsOf(spec.paramKind, paramRef));
+      if (typeof params === 'string') {
+        refuse(`failed to configure binding: ${params}`);
+        continue;
+      }
+      for (const param of params) {
+        let next = current;
+        try {
+          const fault = await evaluator.mutate(compiled, param, current, (value, i) => {
+            next =
+              compiled.mutations[i]?.patchType === 'JSONPatch'
+                ? withJsonPatch(next, value)
+                : withConfiguration(schemaFor(storedAs(descriptor)), next, value);
+            return next;
+          });
+          if (fault === undefined) current = next;
+          else refuse(fault);
+        } catch (error) {
+          if (!(error instanceof MutationFault)) throw error;
+          refuse(error.message);
+        }
+      }
+    }
+    return current;
+  }
+}
+
+type CompileOnce = (policy: { readonly spec?: object }, isMutating: boolean) => CompiledPolicy;
+
+/** maxAuditAnnotationValueLength. */
+const AUDIT_VALUE_MAX = 10 * 1_024;
+
+/** A stored policy with faults was written by a version with other rules. It fails as its failurePolicy says. */
+async function evaluateValidation(evaluator: Evaluator, compiled: CompiledPolicy, param: KubeObject | undefined) {
+  const [cause] = compiled.causes;
+  if (cause === undefined) return evaluator.validate(compiled, param);
+  return { decisions: [{ kind: 'failed' as const, message: cause.message, reason: 'Invalid' }], auditAnnotations: [] };
+}
+
+async function configured<T>(read: () => Promise<T>): Promise<T | string> {
+  try {
+    return await read();
+  } catch (error) {
+    if (error instanceof ConfigurationFault) return error.message;
+    throw error;
+  }
+}
+
+/** Audit annotations, and failures of bindings with the action Audit: one line of the log each. */
+function record({ log }: ServeDependencies, { descriptor, target, user }: AdmittedCall, fields: object): void {
+  const { namespace, name } = target;
+  log.info('admission policy audit', { ...fields, user: user.username, resource: descriptor.resource, namespace, name });
+}
+
+/** The resource of a kind of parameters. undefined: it is not served. */
+export function paramDescriptor({ apiVersion = '', kind = '' }: ParamKind): ResourceDescriptor | undefined {
+  const [group, version] = apiVersion.includes('/') ? apiVersion.split('/', 2) : ['', apiVersion];
+  return resources.find((each) => each.kind === kind && each.group === group && each.version === version);
+}
+
+async function readParams(
+  { storageOf }: ServeDependencies,
+  paramKind: ParamKind,
+  { name = '', namespace = '', selector, parameterNotFoundAction }: ParamRef,
+  requestNamespace: string,
+): Promise<readonly KubeObject[]> {
+  const descriptor = paramDescriptor(paramKind);
+  if (descriptor === undefined) {
+    const kind = `${paramKind.apiVersion}, Kind=${paramKind.kind}`;
+    throw new ConfigurationFault(`failed to find resource referenced by paramKind: '${kind}'`);
+  }
+  if (!descriptor.namespaced && namespace !== '') {
+    throw new ConfigurationFault('paramRef.namespace must not be provided for a cluster-scoped `paramKind`');
+  }
+  const from = descriptor.namespaced ? namespace || requestNamespace : '';
+  if (descriptor.namespaced && from === '') {
+    const why = 'cannot use namespaced paramRef in policy binding that matches cluster-scoped resources';
+    throw new ConfigurationFault(why);
+  }
+  const storage = storageOf(descriptor);
+  const found: KubeObject[] = [];
+  if (name !== '') {
+    const param = await storage.get(from, name);
+    if (param !== undefined) found.push(param);
+  } else {
+    const selected = selectorFromSpec(selector);
+    const { items, next } = await storage.list({ namespace: from, limit: PARAMS_MAX });
+    if (next !== undefined) throw new ConfigurationFault(`more than ${PARAMS_MAX} objects to select parameters from`);
+    found.push(...items.filter(({ metadata }) => selected.matches(metadata.labels ?? {})));
+  }
+  if (found.length === 0 && parameterNotFoundAction !== 'Allow') {
+    throw new ConfigurationFault('no params found for policy binding with `Deny` parameterNotFoundAction');
+  }
+  return found;
+}
+
+/** The value of `request`: an AdmissionRequest without the objects. */
+function requestValue({ descriptor, user, dryRun, kind, target }: AdmittedCall, request: MatchedRequest): object {
+  const { group, version, resource, subresource, name, namespace, operation } = request;
+  const asKind = kind ?? { group: descriptor.group, version: descriptor.version, kind: descriptor.kind };
+  const asResource = { group, version, resource };
+  return {
+    kind: asKind,
+    resource: asResource,
+    subResource: subresource,
+    requestKind: asKind,
+    requestResource: asResource,
+    requestSubResource: subresource,
+    name,
+    namespace: namespace === '' && descriptor === namespaces ? target.name : namespace,
+    operation,
+    userInfo: {
+      username: user.username,
+      uid: user.uid ?? '',
+      groups: user.groups,
+      extra: user.extra ?? {},
+    },
+    dryRun,
+    options: {},
+  };
+}
+
+/** The parts of a Namespace that expressions may read. */
+function exposedNamespace(namespace: KubeObject | undefined): KubeObject | undefined {
+  if (namespace === undefined) return undefined;
+  const { managedFields: _managedFields, ownerReferences: _owners, ...metadata } = namespace.metadata;
+  const { spec, status: state } = namespace;
+  return { metadata, ...(spec === undefined ? {} : { spec }), ...(state === undefined ? {} : { status: state }) };
+}
+
+async function findAccess(
+  { authorizer }: ServeDependencies,
+  { user, nowMs }: AdmittedCall,
+  asked: AccessAsked,
+): Promise<AccessDecision> {
+  const { account } = asked;
+  const subject: UserInfo =
+    account === undefined
+      ? user
+      : {
+          username: `system:serviceaccount:${account.namespace}:${account.name}`,
+          groups: ['system:serviceaccounts', `system:serviceaccounts:${account.namespace}`, 'system:authenticated'],
+        };
+  const answer =
+    asked.kind === 'path'
+      ? await authorizer.authorizePath(subject, { verb: asked.verb, path: asked.path }, nowMs)
+      : await authorizer.authorize(subject, asked, nowMs);
+  return { allowed: answer.allowed, reason: answer.reason };
+}

@@ -1,0 +1,91 @@
+/** What the value of a mutation makes of an object. */
+
+import type { KubeObject } from '../../../../shared/kinds/types.ts';
+import { durationText, timestampText } from '../../../../shared/kubernetes/cel/times.ts';
+import {
+  CelDuration,
+  CelMap,
+  CelMessage,
+  CelOptional,
+  CelTimestamp,
+  CelUint,
+  type CelValue,
+  isList,
+} from '../../../../shared/kubernetes/cel/values.ts';
+import { applyJsonPatch } from '../../../../shared/kubernetes/patch/json-patch.ts';
+import type { StructSchema } from '../../../../shared/kubernetes/schema.ts';
+import { applyServerSide } from '../../verbs/apply.ts';
+import type { Writer } from '../../verbs/managed-fields.ts';
+
+/** A value as JSON. undefined: it is none. */
+function jsonOf(value: CelValue): unknown {
+  switch (typeof value) {
+    case 'bigint':
+      return Number(value);
+    case 'object':
+      break;
+    default:
+      return value;
+  }
+  if (value === null) return null;
+  if (isList(value)) return value.map(jsonOf);
+  if (value instanceof CelMap) {
+    return Object.fromEntries(value.keys().map((key) => [String(key), jsonOf(value.get(key) as CelValue)]));
+  }
+  if (value instanceof CelMessage) {
+    return Object.fromEntries([...value.fields].map(([name, field]) => [name, jsonOf(field)]));
+  }
+  if (value instanceof CelUint) return Number(value.value);
+  if (value instanceof CelTimestamp) return timestampText(value);
+  if (value instanceof CelDuration) return durationText(value);
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('base64');
+  return value instanceof CelOptional && value.value !== undefined ? jsonOf(value.value) : undefined;
+}
+
+/** The fields that it owns are not kept. */
+const NOBODY: Writer = { manager: 'admission', apiVersion: 'v1', subresource: '', time: '1970-01-01T00:00:00Z' };
+
+/** A mutation that cannot be made. */
+export class MutationFault extends Error {}
+
+/**
+ * An ApplyConfiguration is merged as server-side apply merges: lists with keys by their items, atomic ones whole. It
+ * removes nothing. @throws MutationFault
+ */
+export function withConfiguration(schema: StructSchema, object: KubeObject, value: CelValue): KubeObject {
+  const { managedFields: _managedFields, ...metadata } = object.metadata;
+  const result = applyServerSide({
+    schema,
+    live: { ...object, metadata },
+    applied: jsonOf(value),
+    writer: NOBODY,
+    force: true,
+  });
+  if (result.kind !== 'applied') throw new MutationFault(`invalid ApplyConfiguration: ${result.message}`);
+  const [unknown] = result.unknownFields;
+  if (unknown !== undefined) throw new MutationFault(`invalid ApplyConfiguration: unknown field "${unknown}"`);
+  return withIdentityOf(object, result.object as KubeObject & object);
+}
+
+/** @throws MutationFault */
+export function withJsonPatch(object: KubeObject, value: CelValue): KubeObject {
+  const result = applyJsonPatch(object as never, jsonOf(value));
+  if (result.kind !== 'patched') throw new MutationFault(`invalid JSONPatch: ${result.message}`);
+  return withIdentityOf(object, result.object as unknown as KubeObject);
+}
+
+/** A policy cannot make it another object, and does not own fields. */
+function withIdentityOf({ apiVersion, kind, metadata: old }: KubeObject, next: KubeObject): KubeObject {
+  const { managedFields: _managedFields, ...metadata } = next.metadata ?? {};
+  const { name = '', namespace = '' } = metadata;
+  if (name !== (old.name ?? '') || namespace !== (old.namespace ?? '')) {
+    throw new MutationFault('must mutate neither metadata.name nor metadata.namespace');
+  }
+  const { managedFields } = old;
+  return {
+    ...next,
+    ...(apiVersion === undefined ? {} : { apiVersion }),
+    ...(kind === undefined ? {} : { kind }),
+    metadata: managedFields === undefined ? metadata : { ...metadata, managedFields },
+  };
+}
