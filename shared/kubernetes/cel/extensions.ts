@@ -4,6 +4,7 @@
  */
 
 import { type Declaration, declare, readsFirst, readsFirstTwice, traversal } from './functions.ts';
+import { TEXT_LENGTH_MAX, TOO_LONG } from './standard.ts';
 import { formatText, quoted } from './text-format.ts';
 import {
   CelFailure,
@@ -25,7 +26,7 @@ const pointsOf = (text: string): readonly string[] => (hasSurrogates(text) ? Arr
 const outOfRange = (at: bigint): CelFailure => new CelFailure(`index out of range: ${at}`);
 
 function charAt(text: string, at: bigint): CelValue {
-  const points = pointsOf(text);
+  const points = hasSurrogates(text) ? pointsOf(text) : text;
   if (at < 0n || at > BigInt(points.length)) return outOfRange(at);
   return points[Number(at)] ?? '';
 }
@@ -76,15 +77,12 @@ function split(text: string, separator: string, countMax = -1n): CelValue {
   return [...parts.slice(0, count), parts.slice(count).join(separator)];
 }
 
-/** The largest text that a join or a replacement may make. Characters: the costs are charged after it is made. */
-const TEXT_LENGTH_MAX = 5_000_000;
-
 function join(list: readonly CelValue[], separator = ''): CelValue {
   let length = 0;
   for (const item of list) {
     if (typeof item !== 'string') return new CelFailure('no such overload');
     length += item.length + separator.length;
-    if (length > TEXT_LENGTH_MAX) return new CelFailure(`text exceeds ${TEXT_LENGTH_MAX} characters`);
+    if (length > TEXT_LENGTH_MAX) return TOO_LONG;
   }
   return list.join(separator);
 }
@@ -93,7 +91,7 @@ function join(list: readonly CelValue[], separator = ''): CelValue {
 function boundedReplace(text: string, from: string, to: string, countMax = -1n): CelValue {
   const count = from === '' ? text.length + 1 : Math.floor(text.length / from.length);
   if (count * to.length + text.length > TEXT_LENGTH_MAX && to.length > from.length) {
-    return new CelFailure(`text exceeds ${TEXT_LENGTH_MAX} characters`);
+    return TOO_LONG;
   }
   return replace(text, from, to, countMax);
 }
@@ -105,6 +103,9 @@ const SPACES = '[\\t\\n\\v\\f\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2
 const TRIMMED = new RegExp(`^${SPACES}+|${SPACES}+$`, 'g');
 
 const readsResultTwice = (_: readonly CelValue[], result: CelValue): number => traversal(result, 2);
+
+/** Also the values that are written: cel-go charges the format alone. */
+const formatCost = ([text = '']: readonly CelValue[], result: CelValue): number => traversal(text) + traversal(result, 10);
 
 const strings: readonly Declaration[] = [
   declare('.charAt', 'string,int -> string', charAt),
@@ -134,7 +135,7 @@ const strings: readonly Declaration[] = [
   declare('.join', 'list<string> -> string', join, readsResultTwice),
   declare('.join', 'list<string>,string -> string', join, readsResultTwice),
   declare('strings.quote', 'string -> string', quoted, readsFirst),
-  declare('.format', 'string,list<dyn> -> string', formatText, readsFirst),
+  declare('.format', 'string,list<dyn> -> string', formatText, formatCost),
 ];
 
 const containsAll = (one: readonly CelValue[], other: readonly CelValue[]): boolean =>

@@ -9,6 +9,8 @@ export type CallCost = (args: readonly CelValue[], result: CelValue) => number;
 export interface Overload {
   readonly params: readonly CelType[];
   readonly result: CelType;
+  /** Whether a value has the type of the parameter at its place. */
+  readonly accepts: readonly ((value: CelValue) => boolean)[];
   readonly call: (...args: CelValue[]) => CelValue;
   /** Absent: 1. */
   readonly cost?: CallCost;
@@ -24,10 +26,13 @@ type Implementation = (...args: never[]) => CelValue;
 export function declare(name: string, types: string, call: Implementation, cost?: CallCost): Declaration {
   const [params = '', result = 'dyn'] = types.split('->').map((part) => part.trim());
   const read = params === '' ? [] : splitTypes(params).map(readType);
-  return [
-    name,
-    { params: read, result: readType(result), call: call as Overload['call'], ...(cost === undefined ? {} : { cost }) },
-  ];
+  const overload = {
+    params: read,
+    result: readType(result),
+    accepts: read.map(acceptsType),
+    call: call as Overload['call'],
+  };
+  return [name, cost === undefined ? overload : { ...overload, cost }];
 }
 
 /** At the commas that are not within angle brackets. */
@@ -55,32 +60,55 @@ export function functionsOf(...groups: readonly (readonly Declaration[])[]): Fun
   return all;
 }
 
-function accepts({ kind, ...type }: CelType, value: CelValue): boolean {
-  switch (kind) {
+function acceptsType(type: CelType): (value: CelValue) => boolean {
+  switch (type.kind) {
     case 'dyn':
     case 'parameter':
-      return true;
+      return () => true;
     case 'list':
-      return isList(value);
+      return isList;
     case 'map':
-      return value instanceof CelMap;
+      return (value) => value instanceof CelMap;
     case 'optional':
-      return value instanceof CelOptional;
+      return (value) => value instanceof CelOptional;
     case 'type':
-      return typeNameOf(value) === 'type';
-    default: {
-      const { name } = type as { readonly name: string };
-      const found = typeNameOf(value);
-      return found === name || (name === 'null' && value === null);
-    }
+      return (value) => typeNameOf(value) === 'type';
+    default:
+      return acceptsName(type.name);
   }
 }
 
-/** The overload for these values. undefined: there is none. */
-export const overloadFor = (overloads: readonly Overload[], args: readonly CelValue[]): Overload | undefined =>
-  overloads.find(
-    ({ params }) => params.length === args.length && params.every((param, i) => accepts(param, args[i] as CelValue)),
-  );
+function acceptsName(name: string): (value: CelValue) => boolean {
+  switch (name) {
+    case 'int':
+      return (value) => typeof value === 'bigint';
+    case 'double':
+      return (value) => typeof value === 'number';
+    case 'string':
+      return (value) => typeof value === 'string';
+    case 'bool':
+      return (value) => typeof value === 'boolean';
+    case 'null':
+      return (value) => value === null;
+    default:
+      return (value) => typeNameOf(value) === name;
+  }
+}
+
+const fits = ({ accepts }: Overload, args: readonly CelValue[]): boolean => {
+  if (accepts.length !== args.length) return false;
+  for (let i = 0; i < args.length; i += 1) if (!accepts[i]?.(args[i] as CelValue)) return false;
+  return true;
+};
+
+/** The overload for these values. undefined: there is none. @param likely that of the last call at the same place */
+export function overloadFor(
+  overloads: readonly Overload[],
+  args: readonly CelValue[],
+  likely?: Overload,
+): Overload | undefined {
+  return likely !== undefined && fits(likely, args) ? likely : overloads.find((each) => fits(each, args));
+}
 
 export const noSuchOverload = (name: string, args: readonly CelValue[]): CelFailure =>
   new CelFailure(`no such overload: ${name.replace(/^\./, '')}(${args.map(typeNameOf).join(', ')})`);

@@ -18,6 +18,7 @@ import {
   CelTypeName,
   CelUint,
   type CelValue,
+  comparisons,
   isList,
   NONE,
   typeNameOf,
@@ -109,9 +110,13 @@ export function compile(environment: Environment, expression: Expression): Step 
           return decided instanceof CelFailure ? decided : new CelFailure('no such overload');
         };
       }
-      case 'list':
-        return list(node, scope);
+      case 'list': {
+        const constant = constantOf(node);
+        return constant === undefined ? list(node, scope) : literal(constant, LIST_COST);
+      }
       case 'map': {
+        const constant = constantOf(node);
+        if (constant !== undefined) return literal(constant, MAP_COST);
         const entries = node.entries.map(({ key, value, isOptional }) => ({
           key: step(key, scope),
           value: step(value, scope),
@@ -237,7 +242,7 @@ export function compile(environment: Environment, expression: Expression): Step 
       const value = range(run);
       if (value instanceof CelFailure) return value;
       const items = itemsOf(value, slots.length);
-      if (items instanceof CelFailure) return items;
+      if (items === undefined) return new CelFailure('no such overload');
       const result = evaluate({ run, items, slots, body, ...(filter && { filter }) });
       run.charge(1);
       return result;
@@ -262,22 +267,60 @@ export function compile(environment: Environment, expression: Expression): Step 
   return step(expression, new Map());
 }
 
+/** Values of nested lists and maps that one unit of cost compares. */
+const COMPARED_PER_UNIT = 10;
+/** Characters of an argument that one unit of cost reads: to count code points reads a text, whatever the call. */
+const CHARACTERS_PER_UNIT = 1_000;
+
+const literal =
+  (value: CelValue, cost: number): Step =>
+  (run) => {
+    run.charge(cost);
+    return value;
+  };
+
+/** Literals of constants are made once: the cost of a literal does not grow with its items. undefined: it is none. */
+function constantOf(node: Expression): CelValue | undefined {
+  if (node.kind === 'constant') return node.value;
+  if (node.kind === 'list' && node.optionalItems.size === 0) {
+    return allOrNone(node.items.map((item) => (item.kind === 'constant' ? item.value : undefined)));
+  }
+  if (node.kind !== 'map' || node.entries.some(({ isOptional }) => isOptional)) return undefined;
+  const keys = allOrNone(node.entries.map(({ key }) => (key.kind === 'constant' ? key.value : undefined)));
+  const values = allOrNone(node.entries.map(({ value }) => (value.kind === 'constant' ? value.value : undefined)));
+  return keys === undefined || values === undefined
+    ? undefined
+    : CelMap.of(keys.map((key, i) => [key, values[i] as CelValue]));
+}
+
+const allOrNone = (values: readonly (CelValue | undefined)[]): readonly CelValue[] | undefined =>
+  values.includes(undefined) ? undefined : (values as readonly CelValue[]);
+
 function invoke(name: string, overloads: readonly Overload[], args: readonly Step[]): Step {
+  let likely: Overload | undefined;
   return (run) => {
     const values: CelValue[] = [];
     for (const arg of args) {
       const value = arg(run);
       if (value instanceof CelFailure) return value;
+      if (typeof value === 'string' && value.length >= CHARACTERS_PER_UNIT) {
+        run.charge(Math.floor(value.length / CHARACTERS_PER_UNIT));
+      }
       values.push(value);
     }
-    const overload = overloadFor(overloads, values);
+    const overload = overloadFor(overloads, values, likely);
     if (overload === undefined) return noSuchOverload(name, values);
+    likely = overload;
     const { cost } = overload;
     // The cost of most calls is known by their arguments: what is too expensive does not start.
-    if (cost !== undefined && cost.length < 2) run.charge(cost(values, null));
+    const isKnown = cost !== undefined && cost.length < 2;
+    if (isKnown) run.charge(cost(values, null));
+    const before = comparisons.count;
     const result = overload.call(...values);
-    if (cost === undefined) run.charge(1);
-    else if (cost.length >= 2) run.charge(cost(values, result));
+    if (!isKnown) run.charge(cost === undefined ? 1 : cost(values, result));
+    // cel-go compares nested values at no cost.
+    const compared = comparisons.count - before;
+    if (compared >= COMPARED_PER_UNIT) run.charge(Math.floor(compared / COMPARED_PER_UNIT));
     return result;
   };
 }
@@ -379,28 +422,36 @@ function hasValue(found: CelValue | Missing, of: CelValue): CelValue {
   return !(found instanceof Missing);
 }
 
-/** What a fold iterates over: for each item the values of its variables. */
-type Items = readonly (readonly [CelValue] | readonly [CelValue, CelValue])[];
+/** The values of the variables of a fold for one item. */
+type Item = readonly [CelValue] | readonly [CelValue, CelValue];
 
-function itemsOf(range: CelValue, variableCount: number): Items | CelFailure {
-  if (isList(range)) {
-    return range.map((item, i) => (variableCount === 1 ? ([item] as const) : ([BigInt(i), item] as const)));
+/** Made one by one: a fold that ends early must not cost what it does not read. undefined: the value has no items. */
+function itemsOf(range: CelValue, variableCount: number): Iterable<Item> | undefined {
+  if (isList(range)) return listItems(range, variableCount);
+  return range instanceof CelMap ? mapItems(range, variableCount) : undefined;
+}
+
+function* listItems(items: readonly CelValue[], variableCount: number): Iterable<Item> {
+  let at = 0n;
+  for (const item of items) {
+    yield variableCount === 1 ? [item] : [at, item];
+    at += 1n;
   }
-  if (!(range instanceof CelMap)) return new CelFailure('no such overload');
-  return range
-    .keys()
-    .map((key) => (variableCount === 1 ? ([key] as const) : ([key, range.get(key) as CelValue] as const)));
+}
+
+function* mapItems(map: CelMap, variableCount: number): Iterable<Item> {
+  for (const key of map.eachKey()) yield variableCount === 1 ? [key] : [key, map.get(key) as CelValue];
 }
 
 interface FoldRun {
   readonly run: Run;
-  readonly items: Items;
+  readonly items: Iterable<Item>;
   readonly slots: readonly number[];
   readonly body: Step;
   readonly filter?: Step;
 }
 
-function bind({ run, slots }: FoldRun, item: Items[number]): void {
+function bind({ run, slots }: FoldRun, item: Item): void {
   for (const [i, slot] of slots.entries()) run.slots[slot] = item[i] as CelValue;
 }
 
@@ -428,7 +479,7 @@ function isKept({ run, filter }: FoldRun): boolean | CelFailure {
 }
 
 /** A list of one value for each item. */
-function collect(each: FoldRun, made: (item: Items[number]) => CelValue): CelValue {
+function collect(each: FoldRun, made: (item: Item) => CelValue): CelValue {
   const values: CelValue[] = [];
   each.run.charge(LIST_COST);
   for (const item of each.items) {
@@ -445,7 +496,7 @@ function collect(each: FoldRun, made: (item: Items[number]) => CelValue): CelVal
 }
 
 /** A map of the entries for each item. */
-function collectMap(each: FoldRun, entriesOf: (item: Items[number]) => readonly [CelValue, CelValue][] | CelFailure) {
+function collectMap(each: FoldRun, entriesOf: (item: Item) => readonly [CelValue, CelValue][] | CelFailure) {
   const entries: [CelValue, CelValue][] = [];
   each.run.charge(MAP_COST);
   for (const item of each.items) {

@@ -13,7 +13,6 @@ import {
   celCompare,
   celEqual,
   sizeOf,
-  textLength,
   typeNameOf,
 } from './values.ts';
 
@@ -22,6 +21,11 @@ const UINT_OVERFLOW = new CelFailure('unsigned integer overflow');
 
 const asInt = (value: bigint): CelValue => (value === BigInt.asIntN(64, value) ? value : OVERFLOW);
 const asUint = (value: bigint): CelValue => (value === BigInt.asUintN(64, value) ? new CelUint(value) : UINT_OVERFLOW);
+
+/** Sums that double again and again must not exhaust the memory. cel-go joins lists without copying them. */
+export const TEXT_LENGTH_MAX = 1_000_000;
+const LIST_LENGTH_MAX = 100_000;
+export const TOO_LONG = new CelFailure('the result is too long');
 
 type Arithmetic = (one: bigint, other: bigint) => bigint;
 
@@ -59,7 +63,7 @@ const addition: readonly Declaration[] = [
   declare(
     '_+_',
     'string,string -> string',
-    (one: string, other: string) => one + other,
+    (one: string, other: string) => (one.length + other.length > TEXT_LENGTH_MAX ? TOO_LONG : one + other),
     ([one = '', other = '']) => Math.ceil((sizeOf(one) + sizeOf(other)) * 0.1),
   ),
   declare(
@@ -68,10 +72,13 @@ const addition: readonly Declaration[] = [
     (one: Uint8Array, other: Uint8Array) => Buffer.concat([one, other]),
     ([one = '', other = '']) => Math.ceil((sizeOf(one) + sizeOf(other)) * 0.1),
   ),
-  declare('_+_', 'list<A>,list<A> -> list<A>', (one: readonly CelValue[], other: readonly CelValue[]) => [
-    ...one,
-    ...other,
-  ]),
+  declare(
+    '_+_',
+    'list<A>,list<A> -> list<A>',
+    (one: readonly CelValue[], other: readonly CelValue[]) =>
+      one.length + other.length > LIST_LENGTH_MAX ? TOO_LONG : [...one, ...other],
+    ([one = '', other = '']) => Math.max(1, Math.ceil((sizeOf(one) + sizeOf(other)) * 0.1)),
+  ),
   declare('_+_', `${'google.protobuf.Timestamp'},google.protobuf.Duration -> google.protobuf.Timestamp`, plusTime),
   declare(
     '_+_',
@@ -288,7 +295,3 @@ export const standardFunctions: readonly Declaration[] = [
   ...conversions,
   ...texts,
 ];
-
-/** Code points of a text, for functions that count them. */
-export const isLonger = (text: string, codePointsMax: number): boolean =>
-  text.length > codePointsMax && textLength(text) > codePointsMax;

@@ -1,9 +1,8 @@
 /**
  * Evaluates the expressions of policies for one request.
  *
- * Bounds, as upstream: CALL_COST_MAX per expression, BINDING_COST_MAX per binding and parameter object, of it
- * CONDITIONS_COST_MAX for conditions. REQUEST_COST_MAX is ours: all bindings of one request together, so that the time
- * of a request has a bound that no number of policies raises. What exceeds a bound fails as the policy says.
+ * Bounds: CALL_COST_MAX per expression as upstream, and REQUEST_COST_MAX for all policies of one request, so that the
+ * time of a request has a bound that no number of policies raises. What exceeds a bound fails as the policy says.
  *
  * An expression that asks what a user may do starts again when the answer is known. Its cost allows two questions.
  */
@@ -22,11 +21,12 @@ import { CelLazyFields, type Run } from '../../../../shared/kubernetes/cel/inter
 import { CelFailure, type CelValue, celFromJson } from '../../../../shared/kubernetes/cel/values.ts';
 import type { CompiledPolicy, CompiledValidation, NamedProgram } from './compile-policy.ts';
 
-/** k8s.io/apiserver, pkg/apis/cel/config.go: RuntimeCELCostBudget. */
-const BINDING_COST_MAX = 10_000_000;
-/** RuntimeCELCostBudgetMatchConditions. */
+/** All expressions of one request together, whatever the number of policies. Upstream: 10,000,000 per binding. */
+const REQUEST_COST_MAX = 4_000_000;
+/** Of it those of the conditions of a policy: RuntimeCELCostBudgetMatchConditions of k8s.io/apiserver. */
 const CONDITIONS_COST_MAX = 2_500_000;
-const REQUEST_COST_MAX = 20_000_000;
+/** What a mutation costs besides its expression: the object is read and merged again. Per character. */
+const MUTATED_CHARACTER_COST = 1;
 /** MaxEvaluatedMessageExpressionSizeBytes. */
 const MESSAGE_LENGTH_MAX = 5 * 1_024;
 
@@ -206,7 +206,7 @@ export function evaluatorFor(request: EvaluatedRequest): Evaluator {
       const held = await holdsConditions(policy, variables);
       if (held === false) return { decisions: [], auditAnnotations: [] };
       if (held !== true) return { decisions: [failed(held.message)], auditAnnotations: [] };
-      const budget = new Budget(BINDING_COST_MAX, shared);
+      const budget = shared;
       const decisions: Decision[] = [];
       for (const validation of policy.validations) {
         const { program, expression, reason } = validation;
@@ -233,11 +233,12 @@ export function evaluatorFor(request: EvaluatedRequest): Evaluator {
       const held = await holdsConditions(policy, activation(policy, params));
       if (held === false) return undefined;
       if (held !== true) return held.message;
-      const budget = new Budget(BINDING_COST_MAX, shared);
+      const budget = shared;
       for (const [i, { program, expression }] of policy.mutations.entries()) {
         // Variables read the object as the mutation before left it.
         const value = await evaluate(program, activation(policy, params), budget);
         if (value instanceof CelFailure) return failureText(expression, value);
+        budget.spend(JSON.stringify(object ?? null).length * MUTATED_CHARACTER_COST);
         object = await apply(value, i);
         values.delete('object');
       }
