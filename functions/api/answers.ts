@@ -4,9 +4,9 @@ import type { Answers, Call, UnstoredRequest } from '../../shared/api/call.ts';
 import { readLog } from '../../shared/api/logs/read-log.ts';
 import { watch } from '../../shared/api/watch/watch-call.ts';
 import { withJsonBody } from '../../shared/api/yaml-body.ts';
+import { pods } from '../../shared/kinds/registry.ts';
 import type { HttpResponse } from '../../shared/kubernetes/request/http.ts';
 import type { ResourceTarget } from '../../shared/kubernetes/request/request.ts';
-import { pods } from '../../shared/kinds/registry.ts';
 import { answerAccessReview } from './access/access-review.ts';
 import { reviews } from './access/self-reviews.ts';
 import { admitByPolicies } from './admission/policies/admit-by-policies.ts';
@@ -93,7 +93,8 @@ function answerUnstored(dependencies: ServeDependencies, asked: UnstoredRequest)
   const { target } = asked;
   const answer = UNSTORED.get(keyOf(target));
   if (answer !== undefined) return answer(dependencies, asked);
-  return target.subresource !== '' && isConnection(target) ? answerConnection(dependencies, asked, admitConnection(dependencies, asked))
+  return target.subresource !== '' && isConnection(target)
+    ? answerConnection(dependencies, asked, admitConnection(dependencies, asked))
     : undefined;
 }
 

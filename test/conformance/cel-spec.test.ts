@@ -3,7 +3,11 @@
  * about what Kubernetes' expressions do not have are left out, each for a reason. Every other case holds.
  */
 
-import { getConformanceSuite, type IncrementalTest, type IncrementalTestSuite } from '@bufbuild/cel-spec/testdata/tests.js';
+import {
+  getConformanceSuite,
+  type IncrementalTest,
+  type IncrementalTestSuite,
+} from '@bufbuild/cel-spec/testdata/tests.js';
 import { describe, expect, it } from 'vitest';
 import { checkTypes } from '../../shared/kubernetes/cel/check.ts';
 import type { Environment } from '../../shared/kubernetes/cel/environment.ts';
@@ -14,13 +18,13 @@ import type { Issue } from '../../shared/kubernetes/cel/syntax.ts';
 import { type CelType, DYN } from '../../shared/kubernetes/cel/types.ts';
 import {
   CelDuration,
-  celEqual,
   CelFailure,
   CelMap,
   CelTimestamp,
   CelTypeName,
   CelUint,
   type CelValue,
+  celEqual,
   isList,
   typeNameOf,
 } from '../../shared/kubernetes/cel/values.ts';
@@ -79,14 +83,14 @@ function secondsAndNanos(bytes: Uint8Array): bigint {
   return total;
 }
 
-function valueOf({ kind }: Wire): CelValue {
+function celValueOf({ kind }: Wire): CelValue {
   switch (kind.case) {
     case 'uint64Value':
       return new CelUint(kind.value);
     case 'listValue':
-      return kind.value.values.map(valueOf);
+      return kind.value.values.map(celValueOf);
     case 'mapValue':
-      return CelMap.of(kind.value.entries.map(({ key, value }) => [valueOf(key as Wire), valueOf(value as Wire)]));
+      return CelMap.of(kind.value.entries.map(({ key, value }) => [celValueOf(key as Wire), celValueOf(value as Wire)]));
     case 'typeValue':
       return new CelTypeName(kind.value);
     case 'nullValue':
@@ -134,14 +138,14 @@ function difference(test: SimpleTest): string | undefined {
   if (checkOnly) return undefined;
   const bindings = new Map<string, CelValue>();
   for (const [name, { kind }] of Object.entries(test.bindings)) {
-    if (kind.case === 'value') bindings.set(name, valueOf(kind.value));
+    if (kind.case === 'value') bindings.set(name, celValueOf(kind.value));
   }
   const value = compile(environment, parsed.expression)(new Run((name) => bindings.get(name), 1e9));
   if (value instanceof CelFailure) return wantsError ? undefined : `fails: ${value.message}`;
   if (wantsError) return 'is no error';
   if (expected.case === undefined) return value === true ? undefined : 'is not true';
   const wanted = expected.case === 'typedResult' ? expected.value.result : expected.value;
-  return wanted?.$typeName === 'cel.expr.Value' && isSame(value, valueOf(wanted)) ? undefined : 'has another value';
+  return wanted?.$typeName === 'cel.expr.Value' && isSame(value, celValueOf(wanted)) ? undefined : 'has another value';
 }
 
 interface Case {
@@ -169,7 +173,9 @@ describe('cel-spec', () => {
       const different = difference(test);
       return different === undefined ? [] : [`${of}: ${test.expr}: ${different}`];
     });
-    console.log(`${name}: ${served.length - failed.length} of ${served.length}; left out ${cases.length - served.length}`);
+    console.log(
+      `${name}: ${served.length - failed.length} of ${served.length}; left out ${cases.length - served.length}`,
+    );
     expect(failed).toEqual([]);
   });
 

@@ -41,7 +41,13 @@ export async function createObject(
   const isNamed = (typed.metadata.name ?? '') !== '';
   const attempts = isNamed || prefix === '' ? 1 : GENERATED_NAME_ATTEMPTS_MAX;
   for (let attempt = 1; attempt <= attempts; attempt += 1) {
-    const prepared = await preparedForCreate(dependencies, descriptor, { typed, group: target.group }, context, options);
+    const prepared = await preparedForCreate(
+      dependencies,
+      descriptor,
+      { typed, group: target.group },
+      context,
+      options,
+    );
     refuseOutsideLimits(descriptor, prepared, admitted);
     await options.admit?.(prepared, undefined);
     const created = await storeNew(dependencies, descriptor, target, prepared, options);

@@ -6,7 +6,10 @@ const admissionKind = (resource: string, kind: string): StoredResource =>
   storedResource({ group: ADMISSION_GROUP, resource, kind, scope: 'cluster' });
 
 export const VALIDATING_POLICIES = admissionKind('validatingadmissionpolicies', 'ValidatingAdmissionPolicy');
-export const VALIDATING_BINDINGS = admissionKind('validatingadmissionpolicybindings', 'ValidatingAdmissionPolicyBinding');
+export const VALIDATING_BINDINGS = admissionKind(
+  'validatingadmissionpolicybindings',
+  'ValidatingAdmissionPolicyBinding',
+);
 export const MUTATING_POLICIES = admissionKind('mutatingadmissionpolicies', 'MutatingAdmissionPolicy');
 export const MUTATING_BINDINGS = admissionKind('mutatingadmissionpolicybindings', 'MutatingAdmissionPolicyBinding');
 

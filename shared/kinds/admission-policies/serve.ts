@@ -23,7 +23,8 @@ import {
 } from './validate.ts';
 
 function withMatchDefaults(match: MatchResources): MatchResources {
-  const rules = (all: MatchResources['resourceRules']) => (all ?? []).map((rule) => ({ ...rule, scope: rule.scope ?? '*' }));
+  const rules = (all: MatchResources['resourceRules']) =>
+    (all ?? []).map((rule) => ({ ...rule, scope: rule.scope ?? '*' }));
   return {
     ...match,
     namespaceSelector: match.namespaceSelector ?? {},
@@ -92,12 +93,7 @@ export const validatingadmissionpolicybindings: ResourceDescriptor = servedKind(
 });
 
 export const mutatingadmissionpolicies: ResourceDescriptor = servedKind(MUTATING_POLICIES, {
-  columns: [
-    nameColumn,
-    integerColumn('Mutations', 'Expressions that change objects.'),
-    paramKindColumn,
-    ageColumn,
-  ],
+  columns: [nameColumn, integerColumn('Mutations', 'Expressions that change objects.'), paramKindColumn, ageColumn],
   row: (object: KubeMutatingAdmissionPolicy, nowMs) => [
     nameOf(object),
     (object.spec?.mutations ?? []).length,

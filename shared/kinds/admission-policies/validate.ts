@@ -70,11 +70,16 @@ function validateRule(rule: NamedRuleWithOperations, field: string): Cause[] {
     causes.push(...errorsAt(`${field}.resourceNames[${i}]`, name, pathSegmentErrors));
     if (resourceNames.indexOf(name) < i) causes.push(duplicate(`${field}.resourceNames[${i}]`, name));
   }
-  causes.push(...validateNames(apiGroups, `${field}.apiGroups`, true), ...validateNames(apiVersions, `${field}.apiVersions`));
+  causes.push(
+    ...validateNames(apiGroups, `${field}.apiGroups`, true),
+    ...validateNames(apiVersions, `${field}.apiVersions`),
+  );
   causes.push(...validateResourceNames(resources, `${field}.resources`));
   if (operations.length === 0) causes.push(required(`${field}.operations`));
   if (operations.length > 1 && operations.includes('*')) {
-    causes.push(invalidValue(`${field}.operations`, operations, "if '*' is present, must not specify other operations"));
+    causes.push(
+      invalidValue(`${field}.operations`, operations, "if '*' is present, must not specify other operations"),
+    );
   }
   for (const [i, operation] of operations.entries()) {
     if (!OPERATIONS.includes(operation)) causes.push(notSupported(`${field}.operations[${i}]`, operation, OPERATIONS));
@@ -239,22 +244,24 @@ export function validateValidatingPolicy(
   subresource: string,
 ): Cause[] {
   const causes = metadataCauses(policy, old);
-  if (subresource === 'status') return [...causes, ...validateConditions(policy.status?.conditions ?? [], 'status.conditions')];
+  if (subresource === 'status')
+    return [...causes, ...validateConditions(policy.status?.conditions ?? [], 'status.conditions')];
   const { spec = {} } = policy;
   const { validations = [], auditAnnotations = [] } = spec;
   const isEmpty = validations.length === 0 && auditAnnotations.length === 0;
   return [
     ...causes,
     ...validatePolicy(spec),
-    ...(isEmpty
-      ? [required('spec.validations', NOTHING_TO_DO), required('spec.auditAnnotations', NOTHING_TO_DO)]
-      : []),
+    ...(isEmpty ? [required('spec.validations', NOTHING_TO_DO), required('spec.auditAnnotations', NOTHING_TO_DO)] : []),
     ...validations.flatMap((each, i) => validateValidation(each, `spec.validations[${i}]`)),
     ...validateAuditAnnotations(auditAnnotations, policy.metadata.name ?? ''),
   ];
 }
 
-function validateMutation({ patchType = '', applyConfiguration, jsonPatch }: Partial<Mutation>, field: string): Cause[] {
+function validateMutation(
+  { patchType = '', applyConfiguration, jsonPatch }: Partial<Mutation>,
+  field: string,
+): Cause[] {
   if (patchType === '') return [required(`${field}.patchType`)];
   if (!PATCH_TYPES.includes(patchType)) return [notSupported(`${field}.patchType`, patchType, PATCH_TYPES)];
   const isApply = patchType === 'ApplyConfiguration';

@@ -63,7 +63,10 @@ export class CelAuthorizer extends CelLazyFields {
   readonly ask: AskAccess;
   readonly account: AccountName | undefined;
   readonly requestResource: ResourceAsked | undefined;
-  constructor(ask: AskAccess, options: { readonly account?: AccountName; readonly requestResource?: ResourceAsked } = {}) {
+  constructor(
+    ask: AskAccess,
+    options: { readonly account?: AccountName; readonly requestResource?: ResourceAsked } = {},
+  ) {
     super();
     this.ask = ask;
     this.account = options.account;

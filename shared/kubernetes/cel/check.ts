@@ -261,7 +261,8 @@ export function checkTypes(environment: Environment, expression: Expression): Ch
         report(item.at, `expected type 'optional_type(${shown(whole)})' but found '${shown(whole)}'`);
       }
       const joined = all === undefined ? type : join(all, type);
-      if (joined === undefined && formats === 0) report(item.at, `expected type '${shown(all as CelType)}' but found '${shown(type)}'`);
+      if (joined === undefined && formats === 0)
+        report(item.at, `expected type '${shown(all as CelType)}' but found '${shown(type)}'`);
       all = joined ?? DYN;
     }
     return all ?? fresh();

@@ -105,7 +105,8 @@ const TRIMMED = new RegExp(`^${SPACES}+|${SPACES}+$`, 'g');
 const readsResultTwice = (_: readonly CelValue[], result: CelValue): number => traversal(result, 2);
 
 /** Also the values that are written: cel-go charges the format alone. */
-const formatCost = ([text = '']: readonly CelValue[], result: CelValue): number => traversal(text) + traversal(result, 10);
+const formatCost = ([text = '']: readonly CelValue[], result: CelValue): number =>
+  traversal(text) + traversal(result, 10);
 
 const strings: readonly Declaration[] = [
   declare('.charAt', 'string,int -> string', charAt),

@@ -28,7 +28,8 @@ const SIMPLE: Readonly<Record<string, string>> = {
   '"': '\\"',
 };
 
-const ESCAPED = new RegExp('[\\x07\\b\\f\\n\\r\\t\\v\\\\"]', 'g');
+// biome-ignore lint/suspicious/noControlCharactersInRegex: what Go escapes
+const ESCAPED = /[\x07\b\f\n\r\t\v\\"]/g;
 
 /** A text in quotes, with escapes. Unpaired surrogates become the replacement character. */
 export const quoted = (text: string): string =>

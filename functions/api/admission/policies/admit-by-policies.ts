@@ -10,8 +10,8 @@
 
 import type { UserInfo } from '../../../../shared/access/user-info.ts';
 import type { Call } from '../../../../shared/api/call.ts';
-import { admissionKinds } from '../../../../shared/kinds/admission-policies/serve.ts';
 import type { MutatingHook, ValidatingHook } from '../../../../shared/kinds/admission-policies/policy-memory.ts';
+import { admissionKinds } from '../../../../shared/kinds/admission-policies/serve.ts';
 import type { ResourceDescriptor } from '../../../../shared/kinds/descriptor.ts';
 import { namespaces, resources, storedAs } from '../../../../shared/kinds/registry.ts';
 import { schemaFor } from '../../../../shared/kinds/schemas.ts';
@@ -24,7 +24,13 @@ import type { ServeDependencies } from '../../dependencies.ts';
 import type { WriteOptions } from '../../verbs/write-options.ts';
 import type { CompiledPolicy } from './compile-policy.ts';
 import type { Evaluator } from './evaluate.ts';
-import { type AdmittedOperation, type MatchedRequest, matchesRules, matchesSelectors, readsNamespace } from './match.rule.ts';
+import {
+  type AdmittedOperation,
+  type MatchedRequest,
+  matchesRules,
+  matchesSelectors,
+  readsNamespace,
+} from './match.rule.ts';
 
 export interface PolicyAdmission extends Required<Pick<WriteOptions, 'admit' | 'mutate'>> {
   /** Of the last attempt, for the answer. */
@@ -283,7 +289,13 @@ async function configured<T>(read: () => Promise<T>): Promise<T | string> {
 /** Audit annotations, and failures of bindings with the action Audit: one line of the log each. */
 function record({ log }: ServeDependencies, { descriptor, target, user }: AdmittedCall, fields: object): void {
   const { namespace, name } = target;
-  log.info('admission policy audit', { ...fields, user: user.username, resource: descriptor.resource, namespace, name });
+  log.info('admission policy audit', {
+    ...fields,
+    user: user.username,
+    resource: descriptor.resource,
+    namespace,
+    name,
+  });
 }
 
 /** The resource of a kind of parameters. undefined: it is not served. */

@@ -46,7 +46,11 @@ async function refuseTooMany(
 ): Promise<void> {
   const { items } = await storageOf(descriptor).list({ namespace: '', limit: POLICIES_MAX });
   if (items.length < POLICIES_MAX) return;
-  throw status.forbidden(descriptor, name, `there are ${POLICIES_MAX} ${descriptor.resource}, which is the most allowed`);
+  throw status.forbidden(
+    descriptor,
+    name,
+    `there are ${POLICIES_MAX} ${descriptor.resource}, which is the most allowed`,
+  );
 }
 
 /** What a policy shows of its parameters, its author could read (pkg/registry/admissionregistration, authz.go). */

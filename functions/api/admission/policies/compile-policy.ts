@@ -185,7 +185,12 @@ export function compilePolicy(spec: Partial<Spec>, isMutating: boolean): Compile
     const field = `spec.mutations[${i}].${isApply ? 'applyConfiguration' : 'jsonPatch'}.expression`;
     const result = isApply ? objectType('Object') : listOf(objectType(JSON_PATCH));
     const patchType = isApply ? ('ApplyConfiguration' as const) : ('JSONPatch' as const);
-    return compiled(whole, field, expression, [result]).map((program) => ({ name: '', expression, program, patchType }));
+    return compiled(whole, field, expression, [result]).map((program) => ({
+      name: '',
+      expression,
+      program,
+      patchType,
+    }));
   });
   return { causes, conditions, variables, validations, auditAnnotations, mutations };
 }

@@ -188,11 +188,7 @@ export function evaluatorFor(request: EvaluatedRequest): Evaluator {
     return failure ?? true;
   }
 
-  async function messageOf(
-    validation: CompiledValidation,
-    variables: Activation,
-    budget: Budget,
-  ): Promise<string> {
+  async function messageOf(validation: CompiledValidation, variables: Activation, budget: Budget): Promise<string> {
     const { message, messageProgram, expression } = validation;
     const made = messageProgram === undefined ? '' : await evaluate(messageProgram, variables, budget);
     const text = typeof made === 'string' ? made.trim() : '';

@@ -3,11 +3,7 @@
  * webhook/predicates.
  */
 
-import type {
-  KubeObject,
-  MatchResources,
-  NamedRuleWithOperations,
-} from '../../../../shared/kinds/types.ts';
+import type { KubeObject, MatchResources, NamedRuleWithOperations } from '../../../../shared/kinds/types.ts';
 import { selectorFromSpec } from '../../../../shared/kubernetes/selectors.ts';
 
 export type AdmittedOperation = 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT';
@@ -84,6 +80,8 @@ export function matchesSelectors(
   if (isEmptySelector(objectSelector)) return true;
   const selector = selectorFromSpec(objectSelector);
   const labelsOf = (each: KubeObject | undefined): Labels => each?.metadata?.labels ?? {};
-  return (object !== undefined && selector.matches(labelsOf(object))) ||
-    (oldObject !== undefined && selector.matches(labelsOf(oldObject)));
+  return (
+    (object !== undefined && selector.matches(labelsOf(object))) ||
+    (oldObject !== undefined && selector.matches(labelsOf(oldObject)))
+  );
 }

@@ -90,7 +90,9 @@ describe('a ValidatingAdmissionPolicy', () => {
 
   it('has messages, reasons, variables, conditions and old objects', async () => {
     const api = await withPolicy({
-      matchConditions: [{ name: 'not-exempt', expression: "!has(object.metadata.labels) || !('exempt' in object.metadata.labels)" }],
+      matchConditions: [
+        { name: 'not-exempt', expression: "!has(object.metadata.labels) || !('exempt' in object.metadata.labels)" },
+      ],
       variables: [
         { name: 'size', expression: 'size(object.data)' },
         { name: 'limit', expression: 'variables.size > 100 ? 0 : 2' },
@@ -143,17 +145,17 @@ describe('a ValidatingAdmissionPolicy', () => {
   });
 
   it('selects by namespace and object labels, excludes, and names', async () => {
-    const api = await withPolicy(
-      {
-        matchConstraints: {
-          ...OF_MAPS,
-          objectSelector: { matchLabels: { tier: 'a' } },
-          namespaceSelector: { matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'In', values: ['default'] }] },
-          excludeResourceRules: [{ ...rule(['*'], ['configmaps']), resourceNames: ['free'] }],
+    const api = await withPolicy({
+      matchConstraints: {
+        ...OF_MAPS,
+        objectSelector: { matchLabels: { tier: 'a' } },
+        namespaceSelector: {
+          matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'In', values: ['default'] }],
         },
-        validations: [{ expression: 'false' }],
+        excludeResourceRules: [{ ...rule(['*'], ['configmaps']), resourceNames: ['free'] }],
       },
-    );
+      validations: [{ expression: 'false' }],
+    });
     expect(await put(api, map('a'))).toMatchObject({ code: 201 });
     expect(await put(api, map('b', {}, { tier: 'a' }))).toMatchObject({ code: 422 });
     expect(await put(api, map('free', {}, { tier: 'a' }))).toMatchObject({ code: 201 });
@@ -192,7 +194,10 @@ describe('a ValidatingAdmissionPolicy', () => {
     const answer = await api.send('POST', POLICIES, {
       body: policy('p', {
         variables: [{ name: 'v', expression: 'object.x +' }],
-        validations: [{ expression: '1 + 1' }, { expression: "request.name == 1 && nope", messageExpression: 'authorizer' }],
+        validations: [
+          { expression: '1 + 1' },
+          { expression: 'request.name == 1 && nope', messageExpression: 'authorizer' },
+        ],
       }),
     });
     expect(answer.code).toBe(422);
@@ -210,7 +215,10 @@ describe('a ValidatingAdmissionPolicy', () => {
 
   it('warns when it is for the renewals of node Leases, and is evaluated for no policy', async () => {
     const api = apiInMemory();
-    const all = { matchConstraints: { resourceRules: [rule(['*'], ['*'], ['*'])] }, validations: [{ expression: 'false' }] };
+    const all = {
+      matchConstraints: { resourceRules: [rule(['*'], ['*'], ['*'])] },
+      validations: [{ expression: 'false' }],
+    };
     const answer = await created(api, POLICIES, policy('p', all));
     expect(answer.headers['warning']).toContain('are heartbeats');
     await created(api, BINDINGS, binding('p'));
@@ -256,10 +264,14 @@ describe('a MutatingAdmissionPolicy', () => {
   });
 
   it('is refused when its result is not valid, or names another object', async () => {
-    const invalid = await withMutations([patch('[JSONPatch{op: "add", path: "/metadata/labels", value: {"a": "b c"}}]')]);
+    const invalid = await withMutations([
+      patch('[JSONPatch{op: "add", path: "/metadata/labels", value: {"a": "b c"}}]'),
+    ]);
     expect(await put(invalid, map('a'))).toMatchObject({ code: 422 });
     const renamed = await withMutations([patch('[JSONPatch{op: "replace", path: "/metadata/name", value: "z"}]')]);
-    expect((await put(renamed, map('a'))).message).toContain('must mutate neither metadata.name nor metadata.namespace');
+    expect((await put(renamed, map('a'))).message).toContain(
+      'must mutate neither metadata.name nor metadata.namespace',
+    );
     const unknown = await withMutations([apply('Object{nope: 1}')]);
     expect((await put(unknown, map('a'))).message).toContain('invalid ApplyConfiguration: unknown field "nope"');
     const ignored = await withMutations([apply('Object{nope: 1}')], { failurePolicy: 'Ignore' });
@@ -284,7 +296,10 @@ describe('a MutatingAdmissionPolicy', () => {
           ),
         ],
       });
-    for (const [name, reinvocation] of [['a', 'IfNeeded'], ['b', 'Never']] as const) {
+    for (const [name, reinvocation] of [
+      ['a', 'IfNeeded'],
+      ['b', 'Never'],
+    ] as const) {
       await created(api, MUTATING, counting(name, reinvocation));
       await created(api, MUTATING_BINDINGS, { metadata: { name }, spec: { policyName: name } });
     }
@@ -294,7 +309,12 @@ describe('a MutatingAdmissionPolicy', () => {
 
 it('a cluster without policies checks the logs of bindings, at most every five seconds of writes', async () => {
   const checks: (readonly string[])[] = [];
-  const log = { newestCommits: async (kinds: readonly string[]) => (checks.push(kinds), kinds.map(() => 0)) };
+  const log = {
+    async newestCommits(kinds: readonly string[]) {
+      checks.push(kinds);
+      return kinds.map(() => 0);
+    },
+  };
   const list = async () => {
     throw new Error('nothing was written');
   };
