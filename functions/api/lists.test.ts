@@ -281,7 +281,6 @@ describe('large answers', () => {
 describe('kinds that are not kept', () => {
   it.each([
     '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations',
-    '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies',
     '/apis/apiregistration.k8s.io/v1/apiservices',
   ])('%s are there and empty, and cannot be written', async (path) => {
     const api = apiInMemory();

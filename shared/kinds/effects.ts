@@ -53,6 +53,16 @@ export const KIND_EFFECTS: readonly KindEffect[] = [
     what: '[they make and replace pods](workloads.md); the claims of a StatefulSet too',
   },
   {
+    kinds: [
+      'validatingadmissionpolicies.admissionregistration.k8s.io',
+      'validatingadmissionpolicybindings.admissionregistration.k8s.io',
+      'mutatingadmissionpolicies.admissionregistration.k8s.io',
+      'mutatingadmissionpolicybindings.admissionregistration.k8s.io',
+    ],
+    effect: 'acts',
+    what: '[evaluated for writes through the API](admission-policies.md)',
+  },
+  {
     kinds: ['poddisruptionbudgets.policy'],
     effect: 'acts',
     what: 'v1 and v1beta1; evaluated at evictions; [status](workloads.md#poddisruptionbudgets)',

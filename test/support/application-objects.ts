@@ -9,6 +9,10 @@ const rules = [{ verbs: ['get'], apiGroups: [''], resources: ['pods'] }];
 const subjects = [{ kind: 'User', name: 'ada' }];
 const claim = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } };
 
+const matchConstraints = {
+  resourceRules: [{ operations: ['CREATE'], apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'] }],
+};
+
 /** A request of CN=ada, O=dev, with a key of P-256. */
 export const CERTIFICATE_REQUEST = `-----BEGIN CERTIFICATE REQUEST-----
 MIHWMH4CAQAwHDEMMAoGA1UECgwDZGV2MQwwCgYDVQQDDANhZGEwWTATBgcqhkjO
@@ -50,6 +54,14 @@ export const APPLICATION_OBJECTS: Readonly<Record<string, Omit<KubeObject, 'meta
   persistentvolumes: {
     spec: { accessModes: ['ReadWriteOnce'], capacity: { storage: '1Gi' }, hostPath: { path: '/data' } },
   },
+  mutatingadmissionpolicies: {
+    spec: {
+      matchConstraints,
+      mutations: [{ patchType: 'JSONPatch', jsonPatch: { expression: '[JSONPatch{op: "test", path: "/kind"}]' } }],
+      reinvocationPolicy: 'Never',
+    },
+  },
+  mutatingadmissionpolicybindings: { spec: { policyName: 'p' } },
   podtemplates: { template },
   replicasets: { spec: { selector, template } },
   replicationcontrollers: { spec: { template } },
@@ -62,4 +74,6 @@ export const APPLICATION_OBJECTS: Readonly<Record<string, Omit<KubeObject, 'meta
   services: { spec: { selector: labels, ports: [{ port: 80 }] } },
   statefulsets: { spec: { selector, template, serviceName: 's' } },
   storageclasses: { provisioner: 'example.com/provisioner' },
+  validatingadmissionpolicies: { spec: { matchConstraints, validations: [{ expression: 'true' }] } },
+  validatingadmissionpolicybindings: { spec: { policyName: 'p', validationActions: ['Deny'] } },
 };

@@ -1,3 +1,4 @@
+import { admission } from './admission.ts';
 import { apps } from './apps.ts';
 import { autoscaling } from './autoscaling.ts';
 import { batch } from './batch.ts';
@@ -21,6 +22,7 @@ import { storage } from './storage.ts';
 import { volumes } from './volumes.ts';
 
 const DESCRIPTIONS: Descriptions = {
+  ...admission,
   ...apps,
   ...autoscaling,
   ...batch,

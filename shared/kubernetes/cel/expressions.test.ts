@@ -97,7 +97,8 @@ const CASES: readonly (readonly [string, string, string?])[] = [
 ];
 
 describe('libraries of Kubernetes', () => {
-  it.each(CASES)('%s: %s', (_, source, fault) => {
+  const cases = CASES.map(([id, source, fault]) => ({ id, source, fault }));
+  it.each(cases)('$id: $source', ({ source, fault }) => {
     const outcome = evaluate(source, { object: celFromJson({}), list: [] });
     if (fault === undefined) expect(outcome).toMatchObject({ value: true });
     else expect(outcome.fault).toContain(fault);

@@ -14,6 +14,7 @@ import {
   roles,
   runtimeClasses,
 } from './access.ts';
+import { mutatingBindings, mutatingPolicies, validatingBindings, validatingPolicies } from './admission.ts';
 import { cronJobs, jobs } from './batch.ts';
 import type { Constraint } from './constraint.ts';
 import { configMaps, events, leases, limitRanges, namespaces, nodes, pods, resourceQuotas, secrets } from './core.ts';
@@ -110,6 +111,10 @@ export const VALIDATED: Readonly<Record<string, ValidatedKind>> = Object.fromEnt
   kind('certificatesigningrequests', 'ValidateCertificateSigningRequestCreate', 'path segment', certificateRequests),
   kind('clusterrolebindings', 'ValidateClusterRoleBinding', 'path segment', clusterRoleBindings),
   kind('clusterroles', 'ValidateClusterRole', 'path segment', clusterRoles),
+  kind('mutatingadmissionpolicies', 'ValidateMutatingAdmissionPolicy', 'subdomain', mutatingPolicies),
+  kind('mutatingadmissionpolicybindings', 'ValidateMutatingAdmissionPolicyBinding', 'subdomain', mutatingBindings),
+  kind('validatingadmissionpolicies', 'ValidateValidatingAdmissionPolicy', 'subdomain', validatingPolicies),
+  kind('validatingadmissionpolicybindings', 'ValidateValidatingAdmissionPolicyBinding', 'subdomain', validatingBindings),
   kind('configmaps', 'ValidateConfigMap', 'subdomain', configMaps),
   kind('controllerrevisions', 'ValidateControllerRevisionCreate', 'subdomain', controllerRevisions),
   kind('csidrivers', 'ValidateCSIDriver', 'subdomain', csiDrivers),
