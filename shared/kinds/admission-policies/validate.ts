@@ -17,7 +17,7 @@ import type { Cause } from '../../kubernetes/status.ts';
 import { validateConditions } from '../../kubernetes/validate-conditions.ts';
 import { validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
 import {
-  dns1035Name,
+  dns1035LabelErrors,
   pathSegmentErrors,
   qualifiedNameErrors,
   subdomainErrors,
@@ -146,10 +146,10 @@ function validateParamKind(paramKind: ParamKind | undefined): Cause[] {
     causes.push(invalidValue(`${field}.apiVersion`, apiVersion, `unexpected GroupVersion string: ${apiVersion}`));
   } else {
     if (group !== '') causes.push(...errorsAt(`${field}.apiVersion`, group, subdomainErrors));
-    causes.push(...errorsAt(`${field}.apiVersion`, version, (name) => dns1035Name(name, false)));
+    causes.push(...errorsAt(`${field}.apiVersion`, version, dns1035LabelErrors));
   }
   if (kind === '') return [...causes, required(`${field}.kind`)];
-  for (const error of dns1035Name(kind.toLowerCase(), false)) {
+  for (const error of dns1035LabelErrors(kind.toLowerCase())) {
     causes.push(invalidValue(`${field}.kind`, kind, `may have mixed case, but should otherwise match: ${error}`));
   }
   return causes;

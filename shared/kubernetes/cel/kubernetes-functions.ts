@@ -1,7 +1,7 @@
 /** Kubernetes' functions on lists and texts, and named formats (k8s.io/apiserver, pkg/cel/library). */
 
 import {
-  dns1035Name,
+  dns1035LabelErrors,
   labelName,
   labelValueErrors,
   type NameRule,
@@ -150,11 +150,11 @@ const FORMATS = new Map(
     [
       ['dns1123Label', 30, whole(labelName)],
       ['dns1123Subdomain', 60, whole(subdomainName)],
-      ['dns1035Label', 30, whole(dns1035Name)],
+      ['dns1035Label', 30, dns1035LabelErrors],
       ['qualifiedName', 60, qualifiedNameErrors],
       ['dns1123LabelPrefix', 30, prefix(labelName)],
       ['dns1123SubdomainPrefix', 60, prefix(subdomainName)],
-      ['dns1035LabelPrefix', 30, prefix(dns1035Name)],
+      ['dns1035LabelPrefix', 30, prefix((name) => dns1035LabelErrors(name.replace(/-$/, 'a')))],
       ['labelValue', 40, labelValueErrors],
       ['uri', 1_103, matching(isUri, 'invalid URI for request')],
       ['uuid', 54, matching((text) => UUID.test(text), 'does not match the UUID format')],
