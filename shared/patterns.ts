@@ -5,7 +5,12 @@ import { RE2JS } from 're2js';
 export const PATTERN_LENGTH_MAX = 10_000;
 
 export type CompiledPattern =
-  | { readonly kind: 'compiled'; readonly matches: (text: string) => boolean }
+  | {
+      readonly kind: 'compiled';
+      readonly matches: (text: string) => boolean;
+      /** The parts of the text that match, in their order, at most so many. */
+      readonly find: (text: string, countMax: number) => readonly string[];
+    }
   | { readonly kind: 'malformed'; readonly message: string };
 
 /** `matches` is true if any part of the text matches. */
@@ -18,7 +23,16 @@ export function compilePattern(pattern: string): CompiledPattern {
   }
   try {
     const compiled = RE2JS.compile(pattern);
-    return { kind: 'compiled', matches: (text) => compiled.matcher(text).find() };
+    return {
+      kind: 'compiled',
+      matches: (text) => compiled.matcher(text).find(),
+      find(text, countMax) {
+        const matcher = compiled.matcher(text);
+        const found: string[] = [];
+        while (found.length < countMax && matcher.find()) found.push(matcher.group() ?? '');
+        return found;
+      },
+    };
   } catch (error) {
     if (!(error instanceof Error)) throw error;
     return { kind: 'malformed', message: error.message };

@@ -49,11 +49,6 @@ export const APPLICATION_OBJECTS: Readonly<Record<string, Omit<KubeObject, 'meta
   ingresses: { spec: { defaultBackend: { service: { name: 's', port: { number: 80 } } } } },
   jobs: { spec: { template: jobTemplate } },
   limitranges: { spec: { limits: [{ type: 'Container', max: { cpu: '1' } }] } },
-  networkpolicies: { spec: { podSelector: {} } },
-  persistentvolumeclaims: { spec: claim },
-  persistentvolumes: {
-    spec: { accessModes: ['ReadWriteOnce'], capacity: { storage: '1Gi' }, hostPath: { path: '/data' } },
-  },
   mutatingadmissionpolicies: {
     spec: {
       matchConstraints,
@@ -62,6 +57,11 @@ export const APPLICATION_OBJECTS: Readonly<Record<string, Omit<KubeObject, 'meta
     },
   },
   mutatingadmissionpolicybindings: { spec: { policyName: 'p' } },
+  networkpolicies: { spec: { podSelector: {} } },
+  persistentvolumeclaims: { spec: claim },
+  persistentvolumes: {
+    spec: { accessModes: ['ReadWriteOnce'], capacity: { storage: '1Gi' }, hostPath: { path: '/data' } },
+  },
   podtemplates: { template },
   replicasets: { spec: { selector, template } },
   replicationcontrollers: { spec: { template } },

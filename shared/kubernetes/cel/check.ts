@@ -56,7 +56,7 @@ export function checkTypes(environment: Environment, expression: Expression): Ch
   const issues: Issue[] = [];
   const known: Substitution = new Map();
   let parameters = 0;
-  /** Within the arguments of `format`, whose literals may have items of several types. */
+  /** Above 0 within the arguments of `format`. Their literals may have items of several types. */
   let formats = 0;
 
   const report = (at: number, message: string): CelType => {

@@ -61,7 +61,7 @@ export type Compiled =
   /** `message`: with the line and column of each fault. */
   | { readonly kind: 'refused'; readonly message: string };
 
-/** @param results types of which the expression must have one */
+/** @param results the expression must have one of these types */
 export function compileExpression(environment: Environment, source: string, results: readonly CelType[]): Compiled {
   const parsed = parseExpression(source);
   if (parsed.kind === 'malformed') {

@@ -1,7 +1,7 @@
 /**
  * Syntax trees to functions that evaluate them, with the cost of cel-go (interpreter/runtimecost.go): one unit for a
- * variable, a selection and most calls, more for what reads texts and lists. An evaluation whose cost exceeds its limit
- * ends with CostExceeded.
+ * variable, a selection and most calls, more for what reads texts and lists. An evaluation that exceeds its limit ends
+ * with CostExceeded.
  *
  * `a && b` and `a || b`, and `all` and `exists`, ignore an error of one operand if another one decides.
  */

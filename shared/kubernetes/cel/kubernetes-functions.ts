@@ -121,7 +121,7 @@ class CelFormat extends CelOpaque {
   readonly typeName = FORMAT;
   readonly name: string;
   readonly errorsOf: (text: string) => readonly string[];
-  /** By which a validation is charged, as if it were a regular expression of this length. */
+  /** A validation is charged as if it were a regular expression of this length. */
   readonly patternLength: number;
   constructor(name: string, patternLength: number, errorsOf: (text: string) => readonly string[]) {
     super();

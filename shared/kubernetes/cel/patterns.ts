@@ -1,66 +1,41 @@
-/**
- * Regular expressions with RE2's syntax, matched in time linear in the text. JavaScript's own take exponential time for
- * some.
- */
+/** Regular expressions of expressions. Most are constants, so the compiled ones are kept. */
 
-import { RE2JS } from 're2js';
+import { type CompiledPattern, compilePattern } from '../../patterns.ts';
 import { CelFailure, type CelValue } from './values.ts';
 
-/** Compiled patterns in memory. Expressions mostly have constant ones. */
+/** Compiled patterns in memory. */
 const COMPILED_MAX = 200;
-/** A repetition multiplies the program of a pattern. Characters. */
-const PATTERN_LENGTH_MAX = 10_000;
 
-const compiled = new Map<string, RE2JS | CelFailure>();
+const compiled = new Map<string, CompiledPattern>();
 
-/** Why a pattern cannot be used. undefined: it can. */
-export function patternFault(pattern: string): string | undefined {
-  const made = compile(pattern);
-  return made instanceof CelFailure ? made.message : undefined;
-}
-
-function compile(pattern: string): RE2JS | CelFailure {
+function compile(pattern: string): CompiledPattern {
   const known = compiled.get(pattern);
   if (known !== undefined) return known;
-  const made = compileNew(pattern);
+  const made = compilePattern(pattern);
   if (compiled.size >= COMPILED_MAX) compiled.clear();
   compiled.set(pattern, made);
   return made;
 }
 
-function compileNew(pattern: string): RE2JS | CelFailure {
-  if (pattern.length > PATTERN_LENGTH_MAX) {
-    return new CelFailure(
-      `regular expression of ${pattern.length} characters; at most ${PATTERN_LENGTH_MAX} are allowed`,
-    );
-  }
-  try {
-    return RE2JS.compile(pattern);
-  } catch (error) {
-    return new CelFailure(error instanceof Error ? error.message : String(error));
-  }
-}
-
-function using(pattern: string, match: (compiledPattern: RE2JS) => CelValue): CelValue {
+/** Why a pattern cannot be used. undefined: it can. */
+export function patternFault(pattern: string): string | undefined {
   const made = compile(pattern);
-  return made instanceof CelFailure ? made : match(made);
+  return made.kind === 'malformed' ? made.message : undefined;
 }
 
-export const matchesPattern = (text: string, pattern: string): CelValue =>
-  using(pattern, (made) => made.matcher(text).find());
+type Usable = Extract<CompiledPattern, { kind: 'compiled' }>;
+
+function using(pattern: string, match: (usable: Usable) => CelValue): CelValue {
+  const made = compile(pattern);
+  return made.kind === 'malformed' ? new CelFailure(made.message) : match(made);
+}
+
+export const matchesPattern = (text: string, pattern: string): CelValue => using(pattern, ({ matches }) => matches(text));
 
 /** The first match, '' if there is none. */
 export const findPattern = (text: string, pattern: string): CelValue =>
-  using(pattern, (made) => {
-    const matcher = made.matcher(text);
-    return matcher.find() ? (matcher.group() ?? '') : '';
-  });
+  using(pattern, ({ find }) => find(text, 1)[0] ?? '');
 
 /** @param countMax negative: all */
 export const findAllPattern = (text: string, pattern: string, countMax = -1n): CelValue =>
-  using(pattern, (made) => {
-    const found: string[] = [];
-    const matcher = made.matcher(text);
-    while ((countMax < 0n || BigInt(found.length) < countMax) && matcher.find()) found.push(matcher.group() ?? '');
-    return found;
-  });
+  using(pattern, ({ find }) => find(text, countMax < 0n ? Number.POSITIVE_INFINITY : Number(countMax)));

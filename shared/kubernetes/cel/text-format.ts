@@ -76,9 +76,9 @@ function formatted(verb: string, arg: CelValue, digits: string | undefined): str
       return real(arg, 'e', (value) => value.toExponential(Math.min(100, precision)).replace(/e([+-])(\d)$/, 'e$10$2'));
     case 'b':
       if (typeof arg === 'boolean') return arg ? '1' : '0';
-      return whole(arg, 'b', 2, 'only ints, uints and bools can be formatted as binary, was given');
+      return whole(arg, 'b', 2, 'only ints, uints and bools can be formatted as binary; the argument is');
     case 'o':
-      return whole(arg, 'o', 8, 'only ints and uints can be formatted as octal, was given');
+      return whole(arg, 'o', 8, 'only ints and uints can be formatted as octal; the argument is');
     case 'x':
       return hexadecimal(arg);
     case 'X': {
@@ -104,7 +104,7 @@ function decimal(arg: CelValue): string | CelFailure {
   const number = numberOf(arg);
   if (typeof number === 'bigint') return String(number);
   if (typeof number === 'number') return special(number) ?? doubleText(number);
-  return refused('decimal clause can only be used on ints, uints, and doubles, was given', arg);
+  return refused('decimal clause can only be used on ints, uints, and doubles; the argument is', arg);
 }
 
 function real(arg: CelValue, verb: string, write: (value: number) => string): string | CelFailure {
@@ -134,7 +134,7 @@ function whole(arg: CelValue, _verb: string, radix: number, why: string): string
 function hexadecimal(arg: CelValue): string | CelFailure {
   if (typeof arg === 'string') return Buffer.from(arg).toString('hex');
   if (arg instanceof Uint8Array) return Buffer.from(arg).toString('hex');
-  return whole(arg, 'x', 16, 'only ints, uints, bytes, and strings can be formatted as hex, was given');
+  return whole(arg, 'x', 16, 'only ints, uints, bytes, and strings can be formatted as hex; the argument is');
 }
 
 /** Nested lists and maps in a text. */
@@ -175,7 +175,7 @@ function plain(arg: CelValue, nesting = 0): string | CelFailure {
 
 const cannotFormat = (arg: CelValue): CelFailure =>
   refused(
-    'string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps, was given',
+    'string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps; the argument is',
     arg,
   );
 

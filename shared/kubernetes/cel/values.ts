@@ -263,7 +263,7 @@ export function textLength(text: string): number {
   return length;
 }
 
-/** The size by which operations are charged; 1 for what has none. */
+/** The size for the cost of an operation; 1 for what has none. */
 export function sizeOf(value: CelValue): number {
   if (typeof value === 'string') return textLength(value);
   if (value === null || typeof value !== 'object') return 1;
