@@ -4,17 +4,25 @@ import { RE2JS } from 're2js';
 /** A longer one could take seconds to compile. Characters. */
 export const PATTERN_LENGTH_MAX = 10_000;
 
-export type CompiledPattern =
-  | {
-      readonly kind: 'compiled';
-      readonly matches: (text: string) => boolean;
-      /** The parts of the text that match, in their order, at most so many. */
-      readonly find: (text: string, countMax: number) => readonly string[];
-    }
-  | { readonly kind: 'malformed'; readonly message: string };
+interface Matching {
+  readonly kind: 'compiled';
+  readonly matches: (text: string) => boolean;
+}
+
+interface Searching extends Matching {
+  /** The parts of the text that match, in their order, at most so many. */
+  readonly find: (text: string, countMax: number) => readonly string[];
+}
+
+interface Malformed {
+  readonly kind: 'malformed';
+  readonly message: string;
+}
+
+export type CompiledPattern = Matching | Malformed;
 
 /** `matches` is true if any part of the text matches. */
-export function compilePattern(pattern: string): CompiledPattern {
+export function compilePattern(pattern: string): Searching | Malformed {
   if (pattern.length > PATTERN_LENGTH_MAX) {
     return {
       kind: 'malformed',

@@ -111,7 +111,15 @@ export function composeStorages(options: StorageOptions): Storages {
     admissionPolicies: ofAdmission,
     namespacePolicies: ofNamespaces,
   };
-  return { storageOf, budgets, policies, admissionPolicies: ofAdmission, namespacePolicies: ofNamespaces, definitions, sections };
+  return {
+    storageOf,
+    budgets,
+    policies,
+    admissionPolicies: ofAdmission,
+    namespacePolicies: ofNamespaces,
+    definitions,
+    sections,
+  };
 }
 
 function admissionPoliciesOf(plain: StorageContext['plain'], { changes }: StorageOptions): AdmissionPolicies {

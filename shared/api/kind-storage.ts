@@ -2,9 +2,9 @@
 import type { Policies } from '../access/policy-cache.ts';
 import type { Clock, RandomSource } from '../clock.ts';
 import type { Policy } from '../fleet/policy.ts';
+import type { AdmissionPolicies } from '../kinds/admission-policies/policy-memory.ts';
 import type { DefinitionCatalog } from '../kinds/customresourcedefinitions/catalog.ts';
 import type { DefinitionSections } from '../kinds/customresourcedefinitions/sections.ts';
-import type { AdmissionPolicies } from '../kinds/admission-policies/policy-memory.ts';
 import type { ResourceDescriptor } from '../kinds/descriptor.ts';
 import type { ApiAuthorities, NewObjectContext } from '../kinds/namespaces/contents.ts';
 import type { NamespacePolicies } from '../kinds/quotas/namespace-policies.ts';

@@ -90,7 +90,9 @@ function celValueOf({ kind }: Wire): CelValue {
     case 'listValue':
       return kind.value.values.map(celValueOf);
     case 'mapValue':
-      return CelMap.of(kind.value.entries.map(({ key, value }) => [celValueOf(key as Wire), celValueOf(value as Wire)]));
+      return CelMap.of(
+        kind.value.entries.map(({ key, value }) => [celValueOf(key as Wire), celValueOf(value as Wire)]),
+      );
     case 'typeValue':
       return new CelTypeName(kind.value);
     case 'nullValue':

@@ -2,7 +2,7 @@ import type { Descriptions } from './descriptions.ts';
 
 const MATCH = 'Selects the requests.';
 const PARAMS = 'Kind of the objects that parameterize the policy.';
-const FAILURE = 'Fail refuses a request whose evaluation fails, Ignore lets it pass.';
+const FAILURE = 'Fail refuses a request if an evaluation fails, Ignore lets it pass.';
 const CONDITIONS = 'Expressions that must be true for a request, or the policy is not for it.';
 const VARIABLES = 'Expressions with names, which other expressions read as variables.name.';
 const BINDING = {
@@ -11,12 +11,12 @@ const BINDING = {
   paramRef: 'The objects that parameterize the policy here.',
   matchResources: 'Narrows the requests that the policy selects.',
 };
-const NAME = 'Name, by which it is read.';
+const NAME = 'Name of the variable.';
 const EXPRESSION = 'Expression of the Common Expression Language.';
 
 export const admission: Descriptions = {
   'admissionregistration/v1.ApplyConfiguration': {
-    '': 'An expression whose object is merged into the one of the request.',
+    '': 'An expression for an object that is merged into the one of the request.',
     expression: EXPRESSION,
   },
   'admissionregistration/v1.AuditAnnotation': {
@@ -30,7 +30,7 @@ export const admission: Descriptions = {
     warning: 'What was found.',
   },
   'admissionregistration/v1.JSONPatch': {
-    '': 'An expression whose list of operations changes the object of the request.',
+    '': 'An expression for a list of operations that change the object of the request.',
     expression: EXPRESSION,
   },
   'admissionregistration/v1.MatchCondition': {

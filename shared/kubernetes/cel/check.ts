@@ -19,7 +19,6 @@ import {
   NULL,
   objectType,
   optionalOf,
-  readType,
   STRING,
   type Substitution,
   substitute,
@@ -341,7 +340,3 @@ function rangeTypes(range: CelType, count: number): readonly CelType[] | undefin
       return undefined;
   }
 }
-
-/** For the tables of environments: `string`, `list<string>`, `map<string,dyn>`. */
-export const variablesOf = (types: Readonly<Record<string, string>>): ReadonlyMap<string, CelType> =>
-  new Map(Object.entries(types).map(([name, type]) => [name, readType(type)]));

@@ -1,14 +1,16 @@
 /** Regular expressions of expressions. Most are constants, so the compiled ones are kept. */
 
-import { type CompiledPattern, compilePattern } from '../../patterns.ts';
+import { compilePattern } from '../../patterns.ts';
 import { CelFailure, type CelValue } from './values.ts';
 
 /** Compiled patterns in memory. */
 const COMPILED_MAX = 200;
 
-const compiled = new Map<string, CompiledPattern>();
+type Compiled = ReturnType<typeof compilePattern>;
 
-function compile(pattern: string): CompiledPattern {
+const compiled = new Map<string, Compiled>();
+
+function compile(pattern: string): Compiled {
   const known = compiled.get(pattern);
   if (known !== undefined) return known;
   const made = compilePattern(pattern);
@@ -23,14 +25,15 @@ export function patternFault(pattern: string): string | undefined {
   return made.kind === 'malformed' ? made.message : undefined;
 }
 
-type Usable = Extract<CompiledPattern, { kind: 'compiled' }>;
+type Usable = Extract<Compiled, { kind: 'compiled' }>;
 
 function using(pattern: string, match: (usable: Usable) => CelValue): CelValue {
   const made = compile(pattern);
   return made.kind === 'malformed' ? new CelFailure(made.message) : match(made);
 }
 
-export const matchesPattern = (text: string, pattern: string): CelValue => using(pattern, ({ matches }) => matches(text));
+export const matchesPattern = (text: string, pattern: string): CelValue =>
+  using(pattern, ({ matches }) => matches(text));
 
 /** The first match, '' if there is none. */
 export const findPattern = (text: string, pattern: string): CelValue =>

@@ -111,7 +111,7 @@ function real(arg: CelValue, verb: string, write: (value: number) => string): st
   const number = numberOf(arg);
   if (number === undefined) {
     const name = verb === 'f' ? 'fixed-point' : 'scientific notation';
-    return refused(`${name} clause can only be used on ints, uints, and doubles, was given`, arg);
+    return refused(`${name} clause can only be used on ints, uints, and doubles, the argument is`, arg);
   }
   const value = Number(number);
   return special(value) ?? write(value);

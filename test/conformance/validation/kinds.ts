@@ -114,7 +114,12 @@ export const VALIDATED: Readonly<Record<string, ValidatedKind>> = Object.fromEnt
   kind('mutatingadmissionpolicies', 'ValidateMutatingAdmissionPolicy', 'subdomain', mutatingPolicies),
   kind('mutatingadmissionpolicybindings', 'ValidateMutatingAdmissionPolicyBinding', 'subdomain', mutatingBindings),
   kind('validatingadmissionpolicies', 'ValidateValidatingAdmissionPolicy', 'subdomain', validatingPolicies),
-  kind('validatingadmissionpolicybindings', 'ValidateValidatingAdmissionPolicyBinding', 'subdomain', validatingBindings),
+  kind(
+    'validatingadmissionpolicybindings',
+    'ValidateValidatingAdmissionPolicyBinding',
+    'subdomain',
+    validatingBindings,
+  ),
   kind('configmaps', 'ValidateConfigMap', 'subdomain', configMaps),
   kind('controllerrevisions', 'ValidateControllerRevisionCreate', 'subdomain', controllerRevisions),
   kind('csidrivers', 'ValidateCSIDriver', 'subdomain', csiDrivers),

@@ -1,8 +1,8 @@
 /**
  * Evaluates the expressions of policies for one request.
  *
- * Bounds: CALL_COST_MAX per expression as upstream, and REQUEST_COST_MAX for all policies of one request, so that the
- * time of a request has a bound that no number of policies raises. What exceeds a bound fails as the policy says.
+ * Bounds: CALL_COST_MAX per expression as upstream, and REQUEST_COST_MAX for all policies of one request: no number of
+ * policies raises the time of a request above it. What exceeds a bound fails as the policy says.
  *
  * An expression that asks what a user may do starts again when the answer is known. Its cost allows two questions.
  */

@@ -68,7 +68,7 @@ const isEmptySelector = (selector: MatchResources['objectSelector']): boolean =>
 /** Whether the labels of the namespace decide. */
 export const readsNamespace = ({ namespaceSelector }: MatchResources): boolean => !isEmptySelector(namespaceSelector);
 
-/** @param namespaceLabels of the namespace of the object, or of the Namespace that is written; undefined: it has none */
+/** @param namespaceLabels of the object's namespace, or of the Namespace that is written; undefined: it has none */
 export function matchesSelectors(
   { namespaceSelector, objectSelector }: MatchResources,
   { object, oldObject }: MatchedRequest,
