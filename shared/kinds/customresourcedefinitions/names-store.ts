@@ -1,7 +1,7 @@
 /**
  * Decides the names of a definition against the others of its group. A counter of the group is raised with each
- * decision, under the condition that no other writer raised it since the others were read. So of two definitions that want
- * one name only the first gets it.
+ * decision, under the condition that no other writer raised it since the others were read. So of two definitions that
+ * want one name only the first gets it.
  */
 
 import { formatTime } from '../../kubernetes/time.ts';
