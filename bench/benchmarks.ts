@@ -4,6 +4,7 @@ import { agent } from './agent.ts';
 import { api } from './api.ts';
 import type { Benchmark } from './benchmark.ts';
 import { bundles } from './bundles.ts';
+import { crds } from './crds.ts';
 import { detection } from './detection.ts';
 import { elections } from './elections.ts';
 import { fleet } from './fleet.ts';
@@ -37,6 +38,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   greedyIdentity,
   soak,
   api,
+  crds,
   detection,
   witnesses,
   massFailure,

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { clusterObjects } from '../../../shared/kinds/cluster-objects.ts';
 import { definitionCatalog } from '../../../shared/kinds/customresourcedefinitions/catalog.ts';
+import type { ItemStore } from '../../../shared/store/item-store.ts';
+import { apiInMemory } from '../../../test/support/api-in-memory.ts';
 import { DEFINITIONS, widget, widgetDefinition, widgetsIn } from '../../../test/support/custom-definition.ts';
 import { servedWorkloads } from '../../../test/support/served-workloads.ts';
 import { syncDefinition } from './reconcile.ts';
@@ -71,6 +73,26 @@ describe('a definition that is deleted', () => {
     await cluster.settle();
     const accepted = (await cluster.ok('GET', `${DEFINITIONS}/gadgets.example.com`)).status.conditions;
     expect(accepted).toMatchObject([{ status: 'True' }, { status: 'True' }]);
+  });
+
+  it('refuses a creation that was validated before the deletion and is committed after it', async () => {
+    const cluster = await withDefinition();
+    let meanwhile: (() => Promise<unknown>) | undefined = async () => {
+      await cluster.ok('DELETE', NAME);
+      await cluster.settle();
+    };
+    const late: ItemStore = {
+      ...cluster.items,
+      async transact(writes) {
+        const work = writes.some(({ key }) => key.pk.startsWith('o#widgets.example.com#')) ? meanwhile : undefined;
+        if (work !== undefined) meanwhile = undefined;
+        await work?.();
+        return cluster.items.transact(writes);
+      },
+    };
+    const { code } = await apiInMemory({ items: late }).send('POST', WIDGETS, { body: widget('late') });
+    expect([meanwhile, code, await cluster.code(NAME)]).toEqual([undefined, 404, 404]);
+    expect((await cluster.objects.list({ resource: 'widgets.example.com' })).objects).toEqual([]);
   });
 
   it('is removed once, however many workers run, and nothing is created meanwhile', async () => {

@@ -34,8 +34,8 @@ export function customResourceStorage(
 
   /** A creation met another version of the definition. @throws StatusError 404 or 405 when it is deleted */
   async function refused(): Promise<WriteResult> {
-    const definition = (await definitions.all()).find(({ metadata }) => metadata.uid === custom.definitionUid);
-    if (definition === undefined) throw status.unknownPath();
+    const definition = (await definitions.all()).find(({ metadata }) => metadata.name === custom.definition);
+    if (definition?.metadata.uid !== custom.definitionUid) throw status.unknownPath();
     if (definition.metadata.deletionTimestamp !== undefined) throw terminating(descriptor);
     definitionVersion = Number(definition.metadata.resourceVersion);
     return { kind: 'conflict', ofAlong: true };
