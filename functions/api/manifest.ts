@@ -10,7 +10,8 @@ export const apiManifest = {
   environment: [...POLICY_AND_TABLES, 'STATIC_TOKENS', 'ACCESS_ENTRIES_FILE', 'AUDIT_LOG_GROUP', 'AUDIT_LOG_STREAM'],
   tables: {
     health: ['BatchGetItem', 'DeleteItem', 'GetItem', 'Query', 'Scan', 'UpdateItem'],
-    objects: ['BatchGetItem', 'DeleteItem', 'GetItem', 'Query', ...COMMIT],
+    // A custom resource is created under a condition on its definition.
+    objects: ['BatchGetItem', 'ConditionCheckItem', 'DeleteItem', 'GetItem', 'Query', ...COMMIT],
     control: {
       fleet: ['GetItem'],
       move: ['GetItem'],

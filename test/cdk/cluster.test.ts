@@ -226,7 +226,7 @@ describe('permissions', () => {
     ],
     api: [
       ...at('Health', 'BatchGetItem DeleteItem GetItem Query Scan UpdateItem'),
-      ...at('Objects', 'BatchGetItem DeleteItem GetItem PutItem Query UpdateItem'),
+      ...at('Objects', 'BatchGetItem ConditionCheckItem DeleteItem GetItem PutItem Query UpdateItem'),
       ...at('Control', 'DeleteItem GetItem PutItem Query', 'bootstrap-tokens', 'node-keys#*'),
       ...at('Control', 'UpdateItem', 'bootstrap-tokens', 'use#*'),
       ...at('Control', 'UpdateItem', 'refusals', 'signing-requests'),

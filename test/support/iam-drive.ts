@@ -14,6 +14,7 @@ import { VOLUME_ID_ANNOTATION } from '../../shared/fleet/nodes/attached-volumes.
 import type { Policy } from '../../shared/fleet/policy.ts';
 import { KUBERNETES_VERSION } from '../../shared/kinds/generated/version.ts';
 import { makeRequest } from './certificate-request.ts';
+import { DEFINITIONS, widget, widgetDefinition, widgetsIn } from './custom-definition.ts';
 import { apiClientOf } from './kubeconfig.ts';
 import { type LocalForTest, startLocalForTest } from './local.ts';
 import { nodeKeyPair, nodeToken } from './node-key-pair.ts';
@@ -100,6 +101,7 @@ export async function driveEverything(recordFile: string, say: (line: string) =>
       podGarbage,
       placedPods,
       claimedVolumes,
+      customResources,
       deployedPods,
       deletedNode,
       newInstance,
@@ -153,6 +155,15 @@ async function claimedVolumes({ send, shows }: Stage): Promise<void> {
   await send('POST', leases, { metadata: { name: 'driven' }, spec: { holderIdentity: 'one' } });
   const { body: lease } = await send('GET', `${leases}/driven`);
   await send('PUT', `${leases}/driven`, { ...lease, spec: { holderIdentity: 'two' } });
+}
+
+/** A definition with an object that is deleted with it. */
+async function customResources({ send, gone }: Stage): Promise<void> {
+  const definition = `${DEFINITIONS}/widgets.example.com`;
+  await mustBe(201, send('POST', DEFINITIONS, widgetDefinition()));
+  await mustBe(201, send('POST', widgetsIn('default'), widget('driven')));
+  await mustBe(200, send('DELETE', definition));
+  await gone(definition);
 }
 
 /** Names of the nodes that are Ready. */
