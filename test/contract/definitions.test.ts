@@ -1,4 +1,4 @@
-/** Large definitions and their objects on every store: sizes of items, transactions, and the conditions of creations. */
+/** Large definitions and their objects on every store: sizes of items, transactions, conditions of creations. */
 import { expect, it } from 'vitest';
 import { ITEM_BYTES_MAX, itemBytes } from '../../shared/store/item-size.ts';
 import type { ItemStore } from '../../shared/store/item-store.ts';

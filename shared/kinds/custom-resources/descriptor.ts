@@ -12,11 +12,11 @@ import type { Cause } from '../../kubernetes/status.ts';
 import { validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
 import { subdomainName } from '../../kubernetes/validate-names.ts';
 import type { DefinitionVersion, KubeCustomResourceDefinition } from '../customresourcedefinitions/definition.ts';
-import type { CustomKind, ResourceDescriptor, Subresource } from '../descriptor.ts';
-import { SCALE_PART, STATUS_PART, servedKind } from '../served-kind.ts';
-import { storedResource } from '../stored-resource.ts';
+import type { CustomKind, ResourceDescriptor } from '../descriptor.ts';
+import { servedKind } from '../served-kind.ts';
 import type { KubeObject } from '../types.ts';
 import { tableOf } from './columns.ts';
+import { customResourceNames } from './discovered.ts';
 import { parseJsonPath, valuesAt } from './json-path.ts';
 import { defaulted, pruned } from './prune.ts';
 import type { SchemaNode } from './schema-node.ts';
@@ -26,49 +26,6 @@ import { type EvaluateRules, evaluateAllRules, validateValue } from './validate-
 export interface CompiledSchema {
   readonly node: SchemaNode;
   readonly struct: StructSchema;
-}
-
-/** What discovery lists of a version. It needs no schema. */
-export function customResourceNames(
-  definition: KubeCustomResourceDefinition,
-  { name, subresources: parts = {}, selectableFields = [] }: DefinitionVersion,
-) {
-  const { spec, status } = definition;
-  const {
-    plural = '',
-    singular = '',
-    kind = '',
-    listKind = '',
-    shortNames = [],
-    categories = [],
-  } = {
-    ...spec?.names,
-    ...status?.acceptedNames,
-  };
-  const subresources: readonly Subresource[] = [
-    ...(parts.status === undefined ? [] : [STATUS_PART]),
-    ...(parts.scale === undefined ? [] : [SCALE_PART]),
-  ];
-  const stored = storedResource({
-    group: spec?.group ?? '',
-    version: name,
-    resource: plural,
-    kind,
-    scope: spec?.scope === 'Namespaced' ? 'namespaced' : 'cluster',
-    selectableFields: Object.fromEntries(
-      selectableFields.map(({ jsonPath = '' }) => [jsonPath.slice(1), readingText(jsonPath)]),
-    ),
-  });
-  return { ...stored, singular, listKind, shortNames, categories, subresources };
-}
-
-/** A field that a selector names: '' for one that is absent. */
-function readingText(jsonPath: string): (object: KubeObject) => string {
-  const path = parseJsonPath(jsonPath) ?? [];
-  return (object) => {
-    const [value] = valuesAt(path, object);
-    return value === undefined || value === null ? '' : String(value);
-  };
 }
 
 /** @param evaluateRules Absent: `x-kubernetes-validations` are not evaluated */

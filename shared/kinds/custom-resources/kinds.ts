@@ -15,9 +15,9 @@ import {
 } from '../customresourcedefinitions/definition.ts';
 import type { DefinitionSections } from '../customresourcedefinitions/sections.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
-import { type CompiledSchema, customResourceDescriptor, customResourceNames } from './descriptor.ts';
-import { type CompilePattern, compileSchema, hasPatterns, type JsonSchema } from './schema-node.ts';
-import { structSchemaOf } from './struct-schema.ts';
+import type { CompiledSchema } from './descriptor.ts';
+import { customResourceNames } from './discovered.ts';
+import type { CompilePattern, JsonSchema } from './schema-node.ts';
 import type { EvaluateRules } from './validate-value.ts';
 
 /** JSON of the compiled schemas in memory, UTF-16 units. A compiled schema has several times as much. */
@@ -48,6 +48,16 @@ export interface CustomKindsOptions {
 const NOTHING_KNOWN: JsonSchema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
 const MATCHES_ALL: CompilePattern = () => ({ kind: 'compiled', matches: () => true });
 
+/** Few processes serve a custom resource: the others do not load what reads and validates them. */
+async function loadSchemas() {
+  const [descriptors, nodes, structs] = await Promise.all([
+    import('./descriptor.ts'),
+    import('./schema-node.ts'),
+    import('./struct-schema.ts'),
+  ]);
+  return { ...descriptors, ...nodes, ...structs };
+}
+
 const byName = (one: StoredDefinition, other: StoredDefinition): number =>
   (one.metadata.name ?? '') < (other.metadata.name ?? '') ? -1 : 1;
 
@@ -66,6 +76,7 @@ export function customKinds({ definitions, sections, loadPatterns, evaluateRules
     const known = compiled.get(name);
     if (known !== undefined) return known;
     const text = (await sections.read(definition, [key])).get(key) ?? '{}';
+    const { compileSchema, hasPatterns, structSchemaOf } = await loadSchemas();
     const { openAPIV3Schema = NOTHING_KNOWN } = JSON.parse(text) as { openAPIV3Schema?: JsonSchema };
     const { compilePattern } = hasPatterns(openAPIV3Schema) ? await loadPatterns() : { compilePattern: MATCHES_ALL };
     const node = compileSchema(openAPIV3Schema, compilePattern);
@@ -85,6 +96,7 @@ export function customKinds({ definitions, sections, loadPatterns, evaluateRules
     const known = descriptors.get(key);
     if (known?.resourceVersion === resourceVersion) return known.descriptor;
     const schema = await compiledSchema(definition, version);
+    const { customResourceDescriptor } = await loadSchemas();
     const descriptor = customResourceDescriptor(definition, version, schema, evaluateRules);
     descriptors.set(key, { resourceVersion, descriptor });
     return descriptor;
