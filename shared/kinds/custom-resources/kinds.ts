@@ -50,12 +50,12 @@ const MATCHES_ALL: CompilePattern = () => ({ kind: 'compiled', matches: () => tr
 
 /** Few processes serve a custom resource: the others do not load what reads and validates them. */
 async function loadSchemas() {
-  const [descriptors, nodes, structs] = await Promise.all([
+  const [{ customResourceDescriptor }, { compileSchema, hasPatterns }, { structSchemaOf }] = await Promise.all([
     import('./descriptor.ts'),
     import('./schema-node.ts'),
     import('./struct-schema.ts'),
   ]);
-  return { ...descriptors, ...nodes, ...structs };
+  return { customResourceDescriptor, compileSchema, hasPatterns, structSchemaOf };
 }
 
 const byName = (one: StoredDefinition, other: StoredDefinition): number =>
