@@ -1,6 +1,6 @@
 /**
- * Names the history of a store. A backup that is put in its place has an older state, and continues from there: versions
- * of before are issued for other objects, or never. Whoever keeps a copy of the store then has to begin anew.
+ * Names the history of a store. A backup that is put in its place has an older state, and continues from there:
+ * versions of before are issued for other objects, or never. Whoever keeps a copy of the store then has to begin anew.
  *
  *   control  pk `history` sk `-`   id
  *

@@ -96,7 +96,7 @@ export interface ChangeRead {
   readonly metadata?: KubeObject['metadata'];
   readonly spec: {
     readonly resources: readonly ChangeCursor[];
-    /** Everything that was committed before the request is in the answer. Absent: the newest may be left to the next. */
+    /** Everything that was committed before the request is in the answer. Absent: the newest may be missing. */
     readonly consistent?: boolean;
   };
   /** Only in an answer. */
