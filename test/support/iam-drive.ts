@@ -141,6 +141,14 @@ async function claimedVolumes({ send, shows }: Stage): Promise<void> {
   const namespace = '/api/v1/namespaces/default';
   const spec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Mi' } } };
   await send('POST', `${namespace}/persistentvolumeclaims`, { metadata: { name: 'driven' }, spec });
+  const byHand = { ...spec, storageClassName: 'by-hand' };
+  const capacity = { storage: '1Mi' };
+  await send('POST', '/api/v1/persistentvolumes', {
+    metadata: { name: 'by-hand' },
+    spec: { capacity, accessModes: spec.accessModes, storageClassName: 'by-hand', hostPath: { path: '/driven' } },
+  });
+  await send('POST', `${namespace}/persistentvolumeclaims`, { metadata: { name: 'by-hand' }, spec: byHand });
+  await shows(`${namespace}/persistentvolumeclaims/by-hand`, '"Bound"');
   const volumes = [{ name: 'd', persistentVolumeClaim: { claimName: 'driven' } }];
   const containers = [{ name: 'c', image: 'i' }];
   await send('POST', `${namespace}/pods`, { metadata: { name: 'driven' }, spec: { volumes, containers } });
