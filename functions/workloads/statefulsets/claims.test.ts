@@ -60,7 +60,7 @@ describe('the claims of a StatefulSet', () => {
     const { volumes } = (await cluster.ok('GET', `${PODS}/db-1`)).spec;
     expect(volumes).toContainEqual({ name: 'data', persistentVolumeClaim: { claimName: 'data-db-1' } });
     expect(volumes.filter(({ name }: { name: string }) => name === 'data')).toHaveLength(1);
-    // The binder gave them the default class.
+    // The binder set the default class.
     expect((await cluster.ok('GET', `${CLAIMS}/data-db-0`)).spec.storageClassName).toBe('local');
   });
 
