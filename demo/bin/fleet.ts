@@ -1,6 +1,6 @@
 /**
- * nodekeeper demo fleet silence NAME…|beat NAME…|sleep --for TIME [--reason TEXT] NAME…|flap [--times N] [--for TIME] NAME…|
- *                  label KEY=VALUE NAME…|relay start|kill|remove ZONE…|list [NAME…]
+ * nodekeeper demo fleet silence NAME…|beat NAME…|sleep --for TIME [--reason TEXT] NAME…|list [NAME…]|
+ *                       flap [--times N] [--for TIME] NAME…|label KEY=VALUE NAME…|relay start|kill|remove ZONE…
  *
  * Makes machines of the running cluster silent, announced or not, once or repeatedly, or lets them beat again. `label`
  * sets a label of their Nodes, such as one that selects a profile. `relay` lets the heartbeats of a zone pass through a

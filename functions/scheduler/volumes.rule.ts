@@ -11,11 +11,11 @@ import {
 } from '../../shared/kinds/persistentvolumes/annotations.ts';
 import {
   classNameOf,
-  findVolume,
   isFullyBound,
   nodeTermsOf,
   requestOf,
   selectedNodeOf,
+  volumesFor,
   waitsForConsumer,
 } from '../../shared/kinds/persistentvolumes/binding.rule.ts';
 import type { KubePersistentVolume, KubePersistentVolumeClaim, KubeStorageClass } from '../../shared/kinds/types.ts';
@@ -97,7 +97,13 @@ export function volumesOfPod(pod: SchedulablePod, stored: StoredVolumes, snapsho
   // The smallest request first: a large one must not get the only volume for a small one.
   const ordered = unbound.toSorted((one, other) => (requestOf(one) < requestOf(other) ? -1 : 1));
   const isTaken = isUsedByOther(pod, claims, snapshot);
-  const stepsOn = (node: SchedulableNode) => stepsFor(node, ordered, { stored, storageOf });
+  const wanted = ordered.map((claim) => ({
+    claim,
+    storage: storageOf(claim),
+    // With a selected node its volume is being made there, or is bound already.
+    candidates: byNode(selectedNodeOf(claim) === '' ? volumesFor(claim, stored.volumes.values()) : []),
+  }));
+  const stepsOn = (node: SchedulableNode) => stepsFor(node, wanted);
   return {
     claims,
     filter: ({ node }) => {
@@ -139,33 +145,84 @@ function isInZone({ metadata }: KubePersistentVolume, { labels }: SchedulableNod
   });
 }
 
-/** Undefined: the node has no volume for one of the claims, and none can be made there. */
-function stepsFor(
+interface WantedVolume {
+  readonly claim: KubePersistentVolumeClaim;
+  readonly storage: KubeStorageClass | undefined;
+  readonly candidates: Candidates;
+}
+
+interface Candidate {
+  readonly volume: KubePersistentVolume;
+  /** In the order of preference. */
+  readonly place: number;
+}
+
+/** A fleet has a volume per machine: each node examines its own, and those that name no node. */
+interface Candidates {
+  /** By the key of a node that the volume names. */
+  readonly ofNodes: ReadonlyMap<string, readonly Candidate[]>;
+  readonly others: readonly Candidate[];
+}
+
+const HOST_LABEL = 'kubernetes.io/hostname';
+const keyOfHost = (host: string): string => `host/${host}`;
+const keyOfName = (name: string): string => `name/${name}`;
+
+function byNode(volumes: readonly KubePersistentVolume[]): Candidates {
+  const ofNodes = new Map<string, Candidate[]>();
+  const others: Candidate[] = [];
+  for (const [place, volume] of volumes.entries()) {
+    const keys = nodeKeysOf(volume);
+    if (keys === undefined) others.push({ volume, place });
+    for (const key of new Set(keys)) {
+      const known = ofNodes.get(key);
+      if (known === undefined) ofNodes.set(key, [{ volume, place }]);
+      else known.push({ volume, place });
+    }
+  }
+  return { ofNodes, others };
+}
+
+/** Keys of the nodes of which one is needed to reach the volume; undefined: a term names none. */
+function nodeKeysOf(volume: KubePersistentVolume): readonly string[] | undefined {
+  const keys: string[] = [];
+  for (const { matchExpressions = [], matchFields = [] } of nodeTermsOf(volume) ?? [{}]) {
+    const host = matchExpressions.find(({ key, operator }) => key === HOST_LABEL && operator === 'In');
+    const name = matchFields.find(({ key, operator }) => key === 'metadata.name' && operator === 'In');
+    if (host === undefined && name === undefined) return undefined;
+    keys.push(...(host?.values?.map(keyOfHost) ?? name?.values?.map(keyOfName) ?? []));
+  }
+  return keys;
+}
+
+function bestOn(
   node: SchedulableNode,
-  unbound: readonly KubePersistentVolumeClaim[],
-  {
-    stored,
-    storageOf,
-  }: {
-    readonly stored: StoredVolumes;
-    readonly storageOf: (claim: KubePersistentVolumeClaim) => KubeStorageClass | undefined;
-  },
-): readonly ClaimStep[] | undefined {
-  const taken = new Set<string>();
+  { ofNodes, others }: Candidates,
+  excluded: ReadonlySet<string>,
+): KubePersistentVolume | undefined {
+  const keys = [keyOfHost(node.labels[HOST_LABEL] ?? ''), keyOfName(node.name)];
+  let best: Candidate | undefined;
+  for (const candidates of [...keys.map((key) => ofNodes.get(key) ?? []), others]) {
+    const found = candidates.find(({ volume }) => !excluded.has(volume.metadata.name ?? '') && reaches(volume, node));
+    if (found !== undefined && (best === undefined || found.place < best.place)) best = found;
+  }
+  return best?.volume;
+}
+
+/** Undefined: the node has no volume for one of the claims, and none can be made there. */
+function stepsFor(node: SchedulableNode, wanted: readonly WantedVolume[]): readonly ClaimStep[] | undefined {
+  const excluded = new Set<string>();
   const steps: ClaimStep[] = [];
-  for (const claim of unbound) {
+  for (const { claim, storage, candidates } of wanted) {
     const selected = selectedNodeOf(claim);
     if (selected !== '' && selected !== node.name) return undefined;
-    const match =
-      selected === ''
-        ? findVolume(claim, stored.volumes.values(), { reaches: (volume) => reaches(volume, node), excluded: taken })
-        : undefined;
+    const match = bestOn(node, candidates, excluded);
     if (match !== undefined) {
-      taken.add(match.metadata.name ?? '');
+      excluded.add(match.metadata.name ?? '');
       steps.push({ kind: 'claimVolume', previous: match, next: claimedFor(match, claim) });
       continue;
     }
-    if (!canProvision(storageOf(claim), node)) return undefined;
+    if (!canProvision(storage, node)) return undefined;
     steps.push(
       selected === ''
         ? { kind: 'selectNode', previous: claim, next: selectedFor(claim, node) }

@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import type { KubePersistentVolume, KubePersistentVolumeClaim, KubeStorageClass } from '../../shared/kinds/types.ts';
+import type { Snapshot } from '../../shared/scheduling/snapshot.rule.ts';
+import type { SchedulableNode, SchedulablePod } from '../../shared/scheduling/world.rule.ts';
 import { servedWorkloads } from '../../test/support/served-workloads.ts';
+import { volumesOfPod } from './volumes.rule.ts';
 
 const VOLUMES = '/api/v1/persistentvolumes';
 const CLAIMS = '/api/v1/namespaces/default/persistentvolumeclaims';
@@ -206,5 +210,60 @@ describe('a pod with a claim that waits for its first consumer', () => {
     await cluster.ok('POST', PODS, pod('p', 'c'));
     await cluster.run(2);
     expect((await cluster.ok('GET', `${PODS}/p`)).status.nominatedNodeName).toBe('a');
+  });
+});
+
+describe('volumes of a fleet', () => {
+  const node = (name: string) => ({ name, labels: { 'kubernetes.io/hostname': name } }) as unknown as SchedulableNode;
+  const stored = (volumes: readonly KubePersistentVolume[], wants: KubePersistentVolumeClaim) => ({
+    claims: new Map([['default/c', wants]]),
+    volumes: new Map(volumes.map((each) => [each.metadata.name ?? '', each])),
+    classes: new Map([['late', LATE]]),
+  });
+  const LATE: KubeStorageClass = {
+    metadata: { name: 'late' },
+    provisioner: 'kubernetes.io/no-provisioner',
+    volumeBindingMode: 'WaitForFirstConsumer',
+  };
+  const wanting = { namespace: 'default', claims: ['c'], uid: 'p' } as unknown as SchedulablePod;
+  const wanted = { ...claim('c', 'late'), metadata: { name: 'c', namespace: 'default', uid: 'u' } };
+  const NO_PODS = { pods: new Map() } as unknown as Snapshot;
+  const onHost = (name: string) => ({
+    required: {
+      nodeSelectorTerms: [{ matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'In', values: [name] }] }],
+    },
+  });
+  const size = (name: string, storage: string, more: object = {}): KubePersistentVolume => {
+    const made = volume(name, 'late', more);
+    return { ...made, spec: { ...made.spec, capacity: { storage } }, status: { phase: 'Available' } };
+  };
+  const chosenOn = (name: string, volumes: readonly KubePersistentVolume[]) =>
+    volumesOfPod(wanting, stored(volumes, wanted), NO_PODS)
+      .stepsOn(node(name))
+      .map((step) => (step.kind === 'claimVolume' ? step.next.metadata.name : step.kind));
+
+  it('are the smallest of the node or of no node, whichever is smaller', () => {
+    const local = size('local', '2Gi', { nodeAffinity: onHost('a') });
+    const far = size('far', '1Gi', { nodeAffinity: onNode('b') });
+    expect(chosenOn('a', [local, far])).toEqual(['local']);
+    expect(chosenOn('a', [local, far, size('small', '1Gi')])).toEqual(['small']);
+    expect(chosenOn('a', [local, far, size('large', '3Gi')])).toEqual(['local']);
+    expect(chosenOn('c', [local, far])).toEqual([]);
+  });
+
+  it('are looked up by their host: a node examines none of the others', () => {
+    let reads = 0;
+    const volumes = Array.from({ length: 300 }, (_, index) => {
+      const made = size(`v${index}`, '1Gi', {
+        nodeAffinity: index % 2 === 0 ? onNode(`n${index}`) : onHost(`n${index}`),
+      });
+      const { spec } = made;
+      Object.defineProperty(made, 'spec', { get: () => ((reads += 1), spec) });
+      return made;
+    });
+    const { stepsOn } = volumesOfPod(wanting, stored(volumes, wanted), NO_PODS);
+    reads = 0;
+    for (let index = 0; index < 300; index += 1) expect(stepsOn(node(`n${index}`))).toHaveLength(1);
+    expect(reads).toBeLessThan(300 * 10);
   });
 });

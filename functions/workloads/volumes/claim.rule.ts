@@ -17,10 +17,10 @@ import {
 import {
   annotationOf,
   classNameOf,
-  findVolume,
   isBoundToClaim,
   mismatchOf,
   selectedNodeOf,
+  volumesFor,
   waitsForConsumer,
   wantsDefaultClass,
 } from '../../../shared/kinds/persistentvolumes/binding.rule.ts';
@@ -90,7 +90,7 @@ function unbound(world: ClaimWorld): ClaimDecision {
 function unnamed(world: ClaimWorld): ClaimDecision {
   const { claim, volumes, storage, fallback, nowMs } = world;
   const waits = waitsForConsumer(storage) && selectedNodeOf(claim) === '';
-  const match = findVolume(claim, volumes, { waits: waitsForConsumer(storage) });
+  const [match] = volumesFor(claim, volumes, { namedOnly: waitsForConsumer(storage) });
   if (match !== undefined) return bind(match, claim, nowMs);
   if (wantsDefaultClass(claim) && fallback?.metadata.name !== undefined) {
     return { claim: { ...claim, spec: { ...claim.spec, storageClassName: fallback.metadata.name } } };

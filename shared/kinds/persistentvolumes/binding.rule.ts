@@ -73,48 +73,44 @@ export function mismatchOf(volume: KubePersistentVolume, claim: KubePersistentVo
   return modesAllow(claim, volume) ? undefined : 'incompatible accessMode';
 }
 
-export interface MatchOptions {
-  /** The binder leaves a claim of a class that waits for a consumer to the scheduler, unless a volume names it. */
-  readonly waits?: boolean;
-  /** The scheduler: whether the node reaches the volume. Absent: no node is chosen. */
-  readonly reaches?: (volume: KubePersistentVolume) => boolean;
-  /** Names of volumes that other claims of the same pod get. */
-  readonly excluded?: ReadonlySet<string>;
-}
-
 const textOrder = (left: string, right: string): number => (left < right ? -1 : left > right ? 1 : 0);
 
 /**
- * The volume that names the claim; else the smallest that satisfies it, among those with the fewest access modes. Of
- * equal ones the first by name: two binders choose the same.
+ * Volumes that may be bound to the claim, the best first: the one that names it, alone; else the smallest that satisfy
+ * it, those with the fewest access modes first. Of equal ones the first by name: two binders choose the same.
+ *
+ * @param namedOnly the binder leaves a claim of a class that waits for a consumer to the scheduler, unless a volume
+ *   names it
  */
-export function findVolume(
+export function volumesFor(
   claim: KubePersistentVolumeClaim,
   volumes: Iterable<KubePersistentVolume>,
-  { waits = false, reaches, excluded }: MatchOptions = {},
-): KubePersistentVolume | undefined {
+  { namedOnly = false }: { readonly namedOnly?: boolean } = {},
+): readonly KubePersistentVolume[] {
   const selector = claim.spec?.selector === undefined ? undefined : selectorFromSpec(claim.spec.selector);
   const wanted = requestOf(claim);
-  const candidates: KubePersistentVolume[] = [];
+  const candidates: { readonly volume: KubePersistentVolume; readonly capacity: bigint; readonly modes: number }[] = [];
   for (const volume of volumes) {
     const { metadata, spec = {}, status } = volume;
     const isNamed = isBoundToClaim(volume, claim);
-    if (excluded?.has(metadata.name ?? '') === true || (spec.claimRef !== undefined && !isNamed)) continue;
-    if (capacityOf(volume) < wanted || !sameVolumeMode(claim, volume) || !modesAllow(claim, volume)) continue;
-    if (metadata.deletionTimestamp !== undefined) continue;
-    const isReached = reaches?.(volume) ?? true;
-    if (isNamed) return isReached ? volume : undefined;
-    if (reaches === undefined && waits) continue;
-    if (status?.phase !== 'Available' || selector?.matches(metadata.labels ?? {}) === false) continue;
-    if (classNameOf(volume) === classNameOf(claim) && isReached) candidates.push(volume);
+    if ((spec.claimRef !== undefined || namedOnly) && !isNamed) continue;
+    if (metadata.deletionTimestamp !== undefined || !sameVolumeMode(claim, volume) || !modesAllow(claim, volume))
+      continue;
+    const capacity = capacityOf(volume);
+    if (capacity < wanted) continue;
+    if (isNamed) return [volume];
+    if (status?.phase !== 'Available' || classNameOf(volume) !== classNameOf(claim)) continue;
+    if (selector?.matches(metadata.labels ?? {}) === false) continue;
+    candidates.push({ volume, capacity, modes: (spec.accessModes ?? []).length });
   }
-  const modeCount = ({ spec }: KubePersistentVolume): number => (spec?.accessModes ?? []).length;
-  return candidates.sort(
-    (one, other) =>
-      modeCount(one) - modeCount(other) ||
-      (capacityOf(one) < capacityOf(other) ? -1 : capacityOf(one) > capacityOf(other) ? 1 : 0) ||
-      textOrder(one.metadata.name ?? '', other.metadata.name ?? ''),
-  )[0];
+  return candidates
+    .toSorted(
+      (one, other) =>
+        one.modes - other.modes ||
+        (one.capacity < other.capacity ? -1 : one.capacity > other.capacity ? 1 : 0) ||
+        textOrder(one.volume.metadata.name ?? '', other.volume.metadata.name ?? ''),
+    )
+    .map(({ volume }) => volume);
 }
 
 export const isDefaultClass = (storage: KubeStorageClass): boolean =>
