@@ -183,7 +183,7 @@ function byNode(volumes: readonly KubePersistentVolume[]): Candidates {
   return { ofNodes, others };
 }
 
-/** Keys of the nodes of which one is needed to reach the volume; undefined: a term names none. */
+/** Keys of the nodes that reach the volume; undefined: a term names none. */
 function nodeKeysOf(volume: KubePersistentVolume): readonly string[] | undefined {
   const keys: string[] = [];
   for (const { matchExpressions = [], matchFields = [] } of nodeTermsOf(volume) ?? [{}]) {

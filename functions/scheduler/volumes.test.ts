@@ -258,7 +258,12 @@ describe('volumes of a fleet', () => {
         nodeAffinity: index % 2 === 0 ? onNode(`n${index}`) : onHost(`n${index}`),
       });
       const { spec } = made;
-      Object.defineProperty(made, 'spec', { get: () => ((reads += 1), spec) });
+      Object.defineProperty(made, 'spec', {
+        get() {
+          reads += 1;
+          return spec;
+        },
+      });
       return made;
     });
     const { stepsOn } = volumesOfPod(wanting, stored(volumes, wanted), NO_PODS);
