@@ -229,9 +229,21 @@ function validateStatefulSpec(spec: StatefulSetSpec): Cause[] {
     ...nonNegative('spec.ordinals.start', spec.ordinals?.start),
     ...nonNegative('spec.revisionHistoryLimit', spec.revisionHistoryLimit),
     ...validateSelection(spec, STATEFUL_SELECTION),
-    ...validateTemplate(spec.template, 'spec.template'),
+    ...validateTemplate(withClaimVolumes(spec), 'spec.template'),
     ...validateRunsForever(spec.template, 'StatefulSet'),
   ];
+}
+
+/** Its containers may mount the claims of each pod: the controller adds these volumes. */
+function withClaimVolumes({ template, volumeClaimTemplates = [] }: StatefulSetSpec): StatefulSetSpec['template'] {
+  if (template === undefined || volumeClaimTemplates.length === 0) return template;
+  const volumes = template.spec?.volumes ?? [];
+  const named = new Set(volumes.map(({ name }) => name));
+  const claimed = volumeClaimTemplates
+    .map(({ metadata }) => metadata.name ?? '')
+    .filter((name) => !named.has(name))
+    .map((name) => ({ name, persistentVolumeClaim: { claimName: name } }));
+  return { ...template, spec: { ...template.spec, volumes: [...volumes, ...claimed] } };
 }
 
 const withoutChangeable = (spec: StatefulSetSpec = {}): Partial<StatefulSetSpec> =>
