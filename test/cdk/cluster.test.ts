@@ -235,6 +235,7 @@ describe('permissions', () => {
       ...at('Control', 'GetItem PutItem Query', 'account-keys'),
       ...at('Control', 'PutItem', 'ticket-keys', 'log-chunks#*'),
       ...at('Control', 'DeleteItem PutItem Query UpdateItem', 'log-requests'),
+      ...at('Control', 'DeleteItem Query', 'volume-work#*'),
       `logs:PutLogEvents on arn:<AWS::Partition>:logs:<AWS::Region>:<AWS::AccountId>:log-group:<${auditLogId}>:log-stream:api`,
     ],
     'health-stream': [
@@ -314,6 +315,9 @@ describe('permissions', () => {
       'ec2:DescribeInstances on *',
     ],
     workloads: [
+      ...at('Health', 'UpdateItem'),
+      ...at('Control', 'UpdateItem', 'scheduler'),
+      ...at('Control', 'PutItem', 'volume-work#*'),
       ...at('Objects', 'BatchGetItem ConditionCheckItem DeleteItem GetItem PutItem Query UpdateItem'),
       ...at('Control', 'UpdateItem', 'tick#workloads'),
       ...at('Control', 'GetItem', 'fleet'),

@@ -55,7 +55,10 @@ describe.skipIf(missing !== undefined)(`the image${missing === undefined ? '' : 
   it('serves a cluster', { timeout: STEP_MS }, async () => {
     const user = ['--userspec', `${USER}:${USER}`];
     const words = ['/usr/bin/node', '/opt/nodekeeper/bin/start.mjs', '--data', '/data/cluster', '--port', '0'];
-    const child = spawn('/usr/sbin/chroot', [...user, root, ...words], { env: {}, stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn('/usr/sbin/chroot', [...user, root, ...words], {
+      env: {},
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     const ended = new Promise((resolve) => child.once('exit', resolve));
     try {
       const greeting = await new Promise<string>((resolve) => child.stdout.setEncoding('utf8').once('data', resolve));
