@@ -25,6 +25,10 @@ let api: ApiInMemory;
 const WIDGETS = widgetsIn('default');
 const define = (definition = widgetDefinition()): Promise<ApiAnswer> =>
   api.send('POST', DEFINITIONS, { body: definition });
+const withRules = (rules: object[]) => {
+  const openAPIV3Schema = { ...WIDGET_SCHEMA, 'x-kubernetes-validations': rules as never };
+  return widgetDefinition([widgetVersion('v1', { schema: { openAPIV3Schema } })]);
+};
 const make = (name: string, spec?: object): Promise<ApiAnswer> =>
   api.send('POST', WIDGETS, { body: widget(name, spec) });
 const causesOf = ({ body }: ApiAnswer): readonly string[] =>
@@ -107,16 +111,20 @@ describe('a definition', () => {
     expect(causesOf(answer)).toContain(cause);
   });
 
-  it('with rules in CEL is stored, with a warning that they are not evaluated', async () => {
-    const schema = { ...WIDGET_SCHEMA, 'x-kubernetes-validations': [{ rule: 'self.spec.size > 1' }] };
-    const { code, headers, body } = await define(
-      widgetDefinition([widgetVersion('v1', { schema: { openAPIV3Schema: schema } })]),
-    );
+  it('with rules in CEL is stored; one with a rule that does not compile is refused', async () => {
+    const { code, headers, body } = await define(withRules([{ rule: 'self.spec.size > 1' }]));
     expect(code).toBe(201);
-    expect(headers['warning']).toContain('not evaluated yet');
+    expect(headers['warning']).toBeUndefined();
     expect(body.spec.versions[0].schema.openAPIV3Schema['x-kubernetes-validations']).toEqual([
       { rule: 'self.spec.size > 1' },
     ]);
+    const wrong = await api.send('PUT', `${DEFINITIONS}/widgets.example.com`, {
+      body: { ...body, spec: withRules([{ rule: 'self.spec.weight > 1' }]).spec },
+    });
+    expect(wrong.code).toBe(422);
+    expect(causesOf(wrong)[0]).toMatch(
+      /^spec\.versions\[0\]\.schema\.openAPIV3Schema\.x-kubernetes-validations\[0\]\.rule: Invalid value: .*compilation failed: ERROR: <input>:1:10: undefined field 'weight'/,
+    );
   });
 
   it('of 1.4 million characters is stored in parts, listed, watched, and replaced', async () => {
@@ -504,6 +512,46 @@ describe('a custom resource', () => {
     await make('b');
     expect((await api.send('DELETE', WIDGETS)).code).toBe(200);
     expect((await api.send('GET', WIDGETS)).body.items).toEqual([]);
+  });
+});
+
+describe('rules in CEL', () => {
+  const STATUS = `${WIDGETS}/a/status`;
+  it('are evaluated on creation, update, patch, apply, scale and writes of the status', async () => {
+    await define(
+      withRules([
+        { rule: '!has(self.spec.replicas) || self.spec.replicas <= self.spec.size', message: 'too many replicas' },
+        { rule: '!has(self.status) || !has(self.status.phase) || self.spec.size > 1', message: 'too small' },
+        { rule: 'self.spec.size >= oldSelf.spec.size', message: 'must not shrink', fieldPath: '.spec.size' },
+      ]),
+    );
+    const refused = await make('b', { size: 1, replicas: 2 });
+    expect(refused.body.message).toBe('Widget.example.com "b" is invalid: <nil>: Invalid value: too many replicas');
+    expect((await make('a', { size: 2 })).code).toBe(201);
+    const merge = (path: string, body: object) => api.send('PATCH', path, { contentType: MERGE, body });
+    const tooMany = { spec: { replicas: 3 } };
+    expect(causesOf(await merge(`${WIDGETS}/a`, tooMany))).toEqual(['<nil>: Invalid value: too many replicas']);
+    expect(causesOf(await merge(`${WIDGETS}/a/scale`, tooMany))).toEqual(['<nil>: Invalid value: too many replicas']);
+    const shrunk = { apiVersion: 'example.com/v1', kind: 'Widget', spec: { size: 1 } };
+    const applied = await api.send('PATCH', `${WIDGETS}/a?fieldManager=m&force=true`, {
+      contentType: APPLY,
+      body: shrunk,
+    });
+    expect(causesOf(applied)).toEqual(['spec.size: Invalid value: must not shrink']);
+    expect((await merge(STATUS, { status: { phase: 'Fine' } })).code).toBe(200);
+    expect((await make('a2', { size: 1 })).code).toBe(201);
+    const ofStatus = await merge(`${WIDGETS}/a2/status`, { status: { phase: 'Fine' } });
+    expect(causesOf(ofStatus)).toEqual(['<nil>: Invalid value: too small']);
+    expect(api.faults).toEqual([]);
+  });
+
+  it('that are replaced hold from the next write', async () => {
+    const { body } = await define(withRules([{ rule: 'self.spec.size > 1' }]));
+    expect((await make('a', { size: 1 })).code).toBe(422);
+    const next = { ...body, spec: withRules([{ rule: 'self.spec.size < 2' }]).spec };
+    expect((await api.send('PUT', `${DEFINITIONS}/widgets.example.com`, { body: next })).code).toBe(200);
+    expect((await make('a', { size: 1 })).code).toBe(201);
+    expect((await make('b', { size: 2 })).code).toBe(422);
   });
 });
 

@@ -29,6 +29,8 @@ const FIXTURES = new URL('../fixtures/', import.meta.url);
 /** A folder with a folder of definitions per project, as they are published. Absent: none are installed. */
 const PUBLISHED = process.env['PUBLISHED_DEFINITIONS'];
 
+const SPEC_SCHEMA = '/spec/versions/0/schema/openAPIV3Schema/properties/spec';
+
 let local: LocalForTest;
 
 beforeAll(async () => {
@@ -91,6 +93,18 @@ describe.each(oldestAndNewest().filter(({ minor }) => minor >= 27))(
         const invalid = await run('create --validate=false -f -', widget('b', { size: 0 }));
         expect(invalid.stderr).toContain('spec.size in body should be greater than or equal to 1');
         await ok('delete widget a');
+        const rules = [
+          { rule: 'self.size < 50', message: 'a widget must be small' },
+          { rule: 'self.size >= oldSelf.size', messageExpression: "'was %d'.format([oldSelf.size])" },
+        ];
+        const ruled = [{ op: 'add', path: `${SPEC_SCHEMA}/x-kubernetes-validations`, value: rules }];
+        await ok(`patch crd widgets.example.com --type=json -p ${JSON.stringify(ruled).replaceAll(' ', '\\u0020')}`);
+        const large = await run('create -f -', widget('d', { size: 50 }));
+        expect(large.stderr).toContain('spec: Invalid value: a widget must be small');
+        await ok('create -f -', widget('d', { size: 9 }));
+        const shrunk = await run('patch widget d --type=merge -p {"spec":{"size":8}}');
+        expect(shrunk.stderr).toContain('spec: Invalid value: was 9');
+        await ok('patch widget d --type=merge -p {"spec":{"size":10}}');
         await ok('create -f -', widget('c'));
         await ok('delete crd widgets.example.com --timeout=30s');
         expect((await send('GET', widgetsIn('default'))).status).toBe(404);

@@ -1,6 +1,6 @@
 /**
- * Validation of definitions. It is loaded when a definition is written: it needs the engine of patterns, and few
- * processes ever write one.
+ * Validation of definitions. It is loaded when a definition is written: it needs the engine of patterns, and CEL for
+ * one with rules, and few processes ever write one.
  */
 
 import type { Call } from '../../../shared/api/call.ts';
@@ -14,13 +14,18 @@ export const definitionAdmission =
   ({ target }: Call): NonNullable<WriteOptions['admit']> =>
   async (next, stored) => {
     if (next === undefined) return;
-    const [{ validateDefinition }, { compilePattern }] = await Promise.all([
+    const [{ validateDefinition }, { compilePattern }, { mentionsRules }] = await Promise.all([
       import('../../../shared/kinds/customresourcedefinitions/validate.ts'),
       import('../../../shared/patterns.ts'),
+      import('../../../shared/kinds/custom-resources/schema-node.ts'),
     ]);
+    const { ruleFaults } = mentionsRules(next['spec'])
+      ? await import('../../../shared/kinds/custom-resources/rules.ts')
+      : { ruleFaults: undefined };
     const causes = validateDefinition(asDefinition(next), stored && asDefinition(stored), {
       subresource: target.subresource,
       compilePattern,
+      ...(ruleFaults && { ruleFaults }),
     });
     if (causes.length > 0) throw status.invalid(customresourcedefinitions, next.metadata.name ?? '', causes);
   };

@@ -4,9 +4,6 @@ import { readsAsNode } from '../../../shared/access/authorize.ts';
 import type { Call } from '../../../shared/api/call.ts';
 import { shapeObject } from '../../../shared/api/response-shape.ts';
 import { defined } from '../../../shared/defined.ts';
-import { asDefinition } from '../../../shared/kinds/customresourcedefinitions/definition.ts';
-import { customresourcedefinitions } from '../../../shared/kinds/customresourcedefinitions/serve.ts';
-import { definitionWarnings } from '../../../shared/kinds/customresourcedefinitions/warnings.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import { creationWarning } from '../../../shared/kinds/effects.ts';
 import { nodeidentities, nodes, storedAs } from '../../../shared/kinds/registry.ts';
@@ -69,8 +66,7 @@ const writtenResponse = (
   warnings: readonly string[],
 ): HttpResponse => {
   const ofKind = created ? creationWarning(descriptor, { signsCertificates }) : undefined;
-  const ofDefinition = descriptor === customresourcedefinitions ? definitionWarnings(asDefinition(object)) : [];
-  const headers = warningHeaders([...warnings, ...(ofKind === undefined ? [] : [ofKind]), ...ofDefinition]);
+  const headers = warningHeaders([...warnings, ...(ofKind === undefined ? [] : [ofKind])]);
   return json(created ? 201 : 200, shapeObject(descriptor, object, shape, nowMs), headers);
 };
 

@@ -19,21 +19,22 @@ import { tableOf } from './columns.ts';
 import { customResourceNames } from './discovered.ts';
 import { parseJsonPath, valuesAt } from './json-path.ts';
 import { defaulted, pruned } from './prune.ts';
+import type { EvaluateRules } from './rules.ts';
 import type { SchemaNode } from './schema-node.ts';
-import { type EvaluateRules, evaluateAllRules, validateValue } from './validate-value.ts';
+import { validateValue } from './validate-value.ts';
 
 /** A schema, ready for values. */
 export interface CompiledSchema {
   readonly node: SchemaNode;
   readonly struct: StructSchema;
+  /** Absent: it has no rules. */
+  readonly evaluateRules?: EvaluateRules;
 }
 
-/** @param evaluateRules Absent: `x-kubernetes-validations` are not evaluated */
 export function customResourceDescriptor(
   definition: KubeCustomResourceDefinition,
   version: DefinitionVersion,
-  { node, struct }: CompiledSchema,
-  evaluateRules?: EvaluateRules,
+  { node, struct, evaluateRules }: CompiledSchema,
 ): ResourceDescriptor {
   const names = customResourceNames(definition, version);
   const { group, kind } = names;
@@ -101,8 +102,8 @@ export function customResourceDescriptor(
         ...(part === undefined || value === undefined ? [] : validateValue(part, value, before, path)),
         ...(scale === undefined || isStatus ? [] : validateReplicas(object, scale.specReplicasPath)),
       ];
-      if (causes.length > 0 || evaluateRules === undefined || part === undefined) return causes;
-      return evaluateAllRules(part, { value, old: before, path }, evaluateRules);
+      // A write of the status too: a rule at the root reads both.
+      return evaluateRules === undefined ? causes : [...causes, ...evaluateRules(object, old, causes)];
     },
   });
   return { ...served, singular: names.singular, listKind: names.listKind, custom };

@@ -18,7 +18,6 @@ import type { ResourceDescriptor } from '../descriptor.ts';
 import type { CompiledSchema } from './descriptor.ts';
 import { customResourceNames } from './discovered.ts';
 import type { CompilePattern, JsonSchema } from './schema-node.ts';
-import type { EvaluateRules } from './validate-value.ts';
 
 /** JSON of the compiled schemas in memory, UTF-16 units. A compiled schema has several times as much. */
 const COMPILED_CHARACTERS_MAX = 16_000_000;
@@ -40,8 +39,6 @@ export interface CustomKindsOptions {
   readonly sections: DefinitionSections;
   /** Loads the engine of patterns. */
   readonly loadPatterns: () => Promise<{ readonly compilePattern: CompilePattern }>;
-  /** Absent: `x-kubernetes-validations` are not evaluated. */
-  readonly evaluateRules?: EvaluateRules;
 }
 
 /** For a version without a schema in the store: nothing is known of its objects. */
@@ -61,7 +58,7 @@ async function loadSchemas() {
 const byName = (one: StoredDefinition, other: StoredDefinition): number =>
   (one.metadata.name ?? '') < (other.metadata.name ?? '') ? -1 : 1;
 
-export function customKinds({ definitions, sections, loadPatterns, evaluateRules }: CustomKindsOptions): CustomKinds {
+export function customKinds({ definitions, sections, loadPatterns }: CustomKindsOptions): CustomKinds {
   const compiled = new Map<string, CompiledSchema>();
   let characters = 0;
   /** By definition and version; with the resourceVersion of the definition that it was made from. */
@@ -80,7 +77,9 @@ export function customKinds({ definitions, sections, loadPatterns, evaluateRules
     const { openAPIV3Schema = NOTHING_KNOWN } = JSON.parse(text) as { openAPIV3Schema?: JsonSchema };
     const { compilePattern } = hasPatterns(openAPIV3Schema) ? await loadPatterns() : { compilePattern: MATCHES_ALL };
     const node = compileSchema(openAPIV3Schema, compilePattern);
-    const schema = { node, struct: structSchemaOf(gvk, node) };
+    // Expressions are large: they are loaded with the first schema that has any.
+    const evaluateRules = node.hasRules ? (await import('./rules.ts')).rulesOf(node) : undefined;
+    const schema = { node, struct: structSchemaOf(gvk, node), ...(evaluateRules && { evaluateRules }) };
     if (characters + text.length > COMPILED_CHARACTERS_MAX) {
       compiled.clear();
       characters = 0;
@@ -97,7 +96,7 @@ export function customKinds({ definitions, sections, loadPatterns, evaluateRules
     if (known?.resourceVersion === resourceVersion) return known.descriptor;
     const schema = await compiledSchema(definition, version);
     const { customResourceDescriptor } = await loadSchemas();
-    const descriptor = customResourceDescriptor(definition, version, schema, evaluateRules);
+    const descriptor = customResourceDescriptor(definition, version, schema);
     descriptors.set(key, { resourceVersion, descriptor });
     return descriptor;
   }

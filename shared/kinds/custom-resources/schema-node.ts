@@ -79,6 +79,14 @@ export const hasPatterns = (schema: unknown): boolean => {
   return typeof schema['pattern'] === 'string' || Object.values(schema).some(hasPatterns);
 };
 
+/** Whether any schema below this one has rules: without one, nothing of CEL is loaded. */
+export const mentionsRules = (schema: unknown): boolean => {
+  if (Array.isArray(schema)) return schema.some(mentionsRules);
+  if (!isJsonObject(schema)) return false;
+  const { 'x-kubernetes-validations': rules } = schema;
+  return (Array.isArray(rules) && rules.length > 0) || Object.values(schema).some(mentionsRules);
+};
+
 /** @param compilePattern a malformed pattern, which validation refuses, matches every text */
 export function compileSchema(schema: JsonSchema, compilePattern: CompilePattern): SchemaNode {
   const compile = (inner: JsonSchema): SchemaNode => compileSchema(inner, compilePattern);

@@ -4,7 +4,7 @@ import { compilePattern } from '../../patterns.ts';
 import { parseJsonPath, valuesAt } from './json-path.ts';
 import { defaulted, pruned } from './prune.ts';
 import { compileSchema, type JsonSchema } from './schema-node.ts';
-import { evaluateAllRules, validateValue } from './validate-value.ts';
+import { validateValue } from './validate-value.ts';
 
 const nodeOf = (schema: JsonSchema) => compileSchema(schema, compilePattern);
 const of = (schema: JsonSchema, value: unknown, old?: unknown): readonly string[] =>
@@ -124,24 +124,6 @@ describe('a value', () => {
 
   it('of an unlucky pattern is matched in linear time', () => {
     expect(of({ type: 'string', pattern: '^(a+)+$' }, `${'a'.repeat(20_000)}b`)).toHaveLength(1);
-  });
-
-  it('is shown to the evaluator of rules with its path and its former value', () => {
-    const node = nodeOf({
-      type: 'object',
-      properties: {
-        a: {
-          type: 'object',
-          additionalProperties: { type: 'integer', 'x-kubernetes-validations': [{ rule: 'true' }] },
-        },
-      },
-    });
-    const seen: unknown[] = [];
-    evaluateAllRules(node, { value: { a: { b: 1 } }, old: { a: { b: 2 } }, path: '' }, (_node, value, old, path) => {
-      seen.push([value, old, path]);
-      return [];
-    });
-    expect(seen).toEqual([[1, 2, 'a.b']]);
   });
 });
 

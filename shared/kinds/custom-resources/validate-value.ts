@@ -17,12 +17,9 @@ import { canonicalJson, type SchemaNode } from './schema-node.ts';
  */
 const VISITS_MAX = 2_000_000;
 /** Faults after which a validation ends. */
-const FAULTS_MAX = 100;
+export const FAULTS_MAX = 100;
 /** Upstream prints the path of such a fault as a Go nil. */
-const WITHOUT_PATH = '<nil>';
-
-/** Evaluates the `x-kubernetes-validations` of a node. `old`: the value before an update; undefined: there is none. */
-export type EvaluateRules = (node: SchemaNode, value: unknown, old: unknown, path: string) => readonly Cause[];
+export const WITHOUT_PATH = '<nil>';
 
 interface Walk {
   visitsLeft: number;
@@ -40,29 +37,21 @@ export function validateValue(node: SchemaNode, value: unknown, old?: unknown, p
   return found.slice(0, FAULTS_MAX);
 }
 
-/** The rules of every node, in an object that is valid otherwise. */
-export function evaluateAllRules(
-  node: SchemaNode,
-  { value, old, path }: { readonly value: unknown; readonly old: unknown; readonly path: string },
-  evaluate: EvaluateRules,
-): Cause[] {
-  if (!node.hasRules || value === undefined || value === null) return [];
-  const own = node.schema['x-kubernetes-validations'] ?? [];
-  const found = own.length === 0 ? [] : [...evaluate(node, value, old, path)];
-  for (const member of membersOf({ node, value, old, path }))
-    found.push(...evaluateAllRules(member.node, member, evaluate));
-  return found.slice(0, FAULTS_MAX);
-}
-
-interface Place {
+export interface Place {
   readonly node: SchemaNode;
   readonly value: unknown;
   readonly old: unknown;
   readonly path: string;
 }
 
-/** The members and items of a value that have a schema, each with its former value where the two can be correlated. */
-function membersOf({ node, value, old, path }: Place): Place[] {
+const dottedPath = (path: string, key: string): string => (path === '' ? key : `${path}.${key}`);
+
+/**
+ * The members and items of a value that have a schema, each with its former value where the two can be correlated.
+ *
+ * @param keyedPath the path of a member without a property
+ */
+export function membersOf({ node, value, old, path }: Place, keyedPath = dottedPath): Place[] {
   if (Array.isArray(value)) {
     const { items } = node;
     if (items === undefined) return [];
@@ -80,7 +69,7 @@ function membersOf({ node, value, old, path }: Place): Place[] {
     const inner = property ?? node.additional;
     if (typeof inner !== 'object') return [];
     const before = isJsonObject(old) && Object.hasOwn(old, key) ? old[key] : undefined;
-    return [{ node: inner, value: value[key], old: before, path: path === '' ? key : `${path}.${key}` }];
+    return [{ node: inner, value: value[key], old: before, path: (property ? dottedPath : keyedPath)(path, key) }];
   });
 }
 

@@ -9,7 +9,12 @@ import { forbiddenField, invalidValue, notSupported, required } from '../../kube
 import { isJsonObject, type JsonObject, jsonEqual } from '../../kubernetes/json.ts';
 import type { Cause } from '../../kubernetes/status.ts';
 import { pruned } from '../custom-resources/prune.ts';
-import { type CompilePattern, compileSchema, type JsonSchema } from '../custom-resources/schema-node.ts';
+import {
+  type CompilePattern,
+  compileSchema,
+  type JsonSchema,
+  type SchemaNode,
+} from '../custom-resources/schema-node.ts';
 import { validateValue } from '../custom-resources/validate-value.ts';
 
 const TYPES = ['array', 'boolean', 'integer', 'number', 'object', 'string'];
@@ -62,6 +67,15 @@ const ROOT_NAMES =
 
 type Level = 'root' | 'item' | 'field';
 
+/** Why the rules of a schema cannot be evaluated. `path`: of the schema. */
+export type RuleFaults = (root: SchemaNode, path: string) => readonly Cause[];
+
+export interface SchemaCheck {
+  readonly compilePattern: CompilePattern;
+  /** Absent: there are no rules. */
+  readonly ruleFaults?: RuleFaults;
+}
+
 interface Check {
   readonly compilePattern: CompilePattern;
   readonly causes: Cause[];
@@ -71,7 +85,7 @@ interface Check {
 export function validateRootSchema(
   schema: JsonSchema,
   path: string,
-  options: { readonly hasStatus: boolean; readonly compilePattern: CompilePattern },
+  options: SchemaCheck & { readonly hasStatus: boolean },
 ): Cause[] {
   const check: Check = { compilePattern: options.compilePattern, causes: [] };
   const { causes } = check;
@@ -91,6 +105,8 @@ export function validateRootSchema(
   checkComplete(check, schema, schema, { structure: path, validation: path });
   checkSchema(check, schema, path, { defaults: undefined, isMetadata: false, isRoot: true });
   if (causes.length === 0) checkDefaults(check, schema, path);
+  const { ruleFaults, compilePattern } = options;
+  if (causes.length === 0 && ruleFaults) causes.push(...ruleFaults(compileSchema(schema, compilePattern), path));
   return causes;
 }
 
@@ -420,7 +436,7 @@ function checkMapKeys(causes: Cause[], { items }: JsonSchema, path: string, keys
 
 const REASONS = ['FieldValueDuplicate', 'FieldValueForbidden', 'FieldValueInvalid', 'FieldValueRequired'];
 
-/** The form of rules. What they mean is checked where they are evaluated. */
+/** The form of rules. What they mean is checked by `ruleFaults`. */
 function checkRules({ causes }: Check, schema: JsonSchema, path: string): void {
   for (const [index, rule] of (schema['x-kubernetes-validations'] ?? []).entries()) {
     const place = `${path}.x-kubernetes-validations[${index}]`;

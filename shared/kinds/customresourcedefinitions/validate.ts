@@ -16,9 +16,9 @@ import type { Cause } from '../../kubernetes/status.ts';
 import { validateMetadata, validateMetadataUpdate } from '../../kubernetes/validate-metadata.ts';
 import { dns1035LabelErrors, subdomainErrors } from '../../kubernetes/validate-names.ts';
 import { parseJsonPath } from '../custom-resources/json-path.ts';
-import type { CompilePattern, JsonSchema } from '../custom-resources/schema-node.ts';
+import type { JsonSchema } from '../custom-resources/schema-node.ts';
 import { type DefinitionVersion, isEstablished, type KubeCustomResourceDefinition } from './definition.ts';
-import { validateRootSchema } from './validate-schema.ts';
+import { type SchemaCheck, validateRootSchema } from './validate-schema.ts';
 
 const SELECTABLE_FIELDS_MAX = 8;
 const COLUMN_TYPES = ['boolean', 'date', 'integer', 'number', 'string'];
@@ -31,7 +31,7 @@ type Spec = NonNullable<KubeCustomResourceDefinition['spec']>;
 export function validateDefinition(
   definition: KubeCustomResourceDefinition,
   old: KubeCustomResourceDefinition | undefined,
-  { subresource, compilePattern }: { readonly subresource: string; readonly compilePattern: CompilePattern },
+  { subresource, ...check }: SchemaCheck & { readonly subresource: string },
 ): Cause[] {
   const { spec, metadata } = definition;
   if (spec === undefined) return [required('spec')];
@@ -48,7 +48,7 @@ export function validateDefinition(
   if (subresource === 'status') return [...ofMetadata, ...ofStatus];
   return [
     ...ofMetadata,
-    ...validateSpec(spec, compilePattern),
+    ...validateSpec(spec, check),
     ...(old?.spec === undefined ? [] : validateChange(spec, old.spec, isEstablished(old))),
     ...ofStatus,
     ...validateStoredVersions(definition.status?.storedVersions ?? [], spec),
@@ -65,7 +65,7 @@ function validateChange(spec: Spec, old: Spec, isServed: boolean): Cause[] {
   ];
 }
 
-function validateSpec(spec: Spec, compilePattern: CompilePattern): Cause[] {
+function validateSpec(spec: Spec, check: SchemaCheck): Cause[] {
   const causes: Cause[] = [];
   const { group, names, versions } = spec;
   if (group === '') causes.push(required('spec.group'));
@@ -77,7 +77,7 @@ function validateSpec(spec: Spec, compilePattern: CompilePattern): Cause[] {
   }
   causes.push(...requiredOneOf('spec.scope', spec.scope, ['Cluster', 'Namespaced']));
   for (const [index, version] of versions.entries()) {
-    causes.push(...validateVersion(version, `spec.versions[${index}]`, compilePattern));
+    causes.push(...validateVersion(version, `spec.versions[${index}]`, check));
   }
   if (spec.preserveUnknownFields === true) {
     const rule =
@@ -135,7 +135,7 @@ function validateNames(names: Partial<Spec['names']>, path: string): Cause[] {
   return causes;
 }
 
-function validateVersion(version: DefinitionVersion, path: string, compilePattern: CompilePattern): Cause[] {
+function validateVersion(version: DefinitionVersion, path: string, check: SchemaCheck): Cause[] {
   const causes: Cause[] = [];
   const errors = dns1035LabelErrors(version.name);
   if (errors.length > 0) causes.push(invalidValue(`${path}.name`, version.name, errors.join(',')));
@@ -154,7 +154,7 @@ function validateVersion(version: DefinitionVersion, path: string, compilePatter
   const place = `${path}.schema.openAPIV3Schema`;
   const hasStatus = version.subresources?.status !== undefined;
   if (schema === undefined) causes.push(required(place));
-  else causes.push(...validateRootSchema(schema, place, { hasStatus, compilePattern }));
+  else causes.push(...validateRootSchema(schema, place, { ...check, hasStatus }));
   causes.push(...validateScale(version.subresources?.scale, `${path}.subresources.scale`));
   for (const [index, column] of (version.additionalPrinterColumns ?? []).entries()) {
     causes.push(...validateColumn(column, `${path}.additionalPrinterColumns[${index}]`));

@@ -6,7 +6,7 @@
 import { addressFunctions } from './addresses.ts';
 import { authorizerFunctions } from './authorizer.ts';
 import { checkTypes } from './check.ts';
-import type { Environment } from './environment.ts';
+import { type Environment, withoutDot } from './environment.ts';
 import { extensionFunctions } from './extensions.ts';
 import { type Declaration, declare, type Functions, functionsOf, readsFirst } from './functions.ts';
 import { type Activation, CostExceeded, compile, Run } from './interpret.ts';
@@ -60,6 +60,17 @@ export type Compiled =
   | { readonly kind: 'compiled'; readonly program: Program }
   /** `message`: with the line and column of each fault. */
   | { readonly kind: 'refused'; readonly message: string };
+
+/** The message of an evaluation that exceeded its cost. */
+export const COST_EXCEEDED = new CostExceeded().message;
+
+/** Whether an expression that compiles reads a variable of the environment. */
+export function readsVariable(source: string, name: string): boolean {
+  const parsed = parseExpression(source);
+  const reads = (node: Expression): boolean =>
+    (node.kind === 'identifier' && withoutDot(node.name) === name) || childrenOf(node).some(reads);
+  return parsed.kind !== 'malformed' && reads(parsed.expression);
+}
 
 /** @param results the expression must have one of these types */
 export function compileExpression(environment: Environment, source: string, results: readonly CelType[]): Compiled {

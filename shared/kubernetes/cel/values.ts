@@ -93,10 +93,13 @@ export class CelMap {
   readonly #values: Map<KeyForm, CelValue>;
   /** Keys that were written as uint. */
   readonly #uints: Set<bigint> | undefined;
+  /** What no expression reads, and equality compares. */
+  readonly hidden: CelOpaque | undefined;
 
-  constructor(values: Map<KeyForm, CelValue>, uints?: Set<bigint>) {
+  constructor(values: Map<KeyForm, CelValue>, uints?: Set<bigint>, hidden?: CelOpaque) {
     this.#values = values;
     this.#uints = uints;
+    this.hidden = hidden;
   }
 
   /** CelFailure: a key is repeated, or has a type that no key has. */
@@ -196,6 +199,9 @@ export function celEqual(one: CelValue, other: CelValue): boolean {
   }
   if (one instanceof CelMap) {
     if (!(other instanceof CelMap) || one.size !== other.size) return false;
+    const { hidden } = other;
+    if (one.hidden === undefined || hidden === undefined ? one.hidden !== hidden : !one.hidden.equals(hidden))
+      return false;
     return one.keys().every((key) => {
       const right = other.get(key);
       return right !== undefined && celEqual(one.get(key) as CelValue, right);

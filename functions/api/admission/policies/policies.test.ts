@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { admissionPolicies } from '../../../../shared/kinds/admission-policies/policy-memory.ts';
 import { type ApiInMemory, apiInMemory } from '../../../../test/support/api-in-memory.ts';
+import { DEFINITIONS, widget, widgetDefinition, widgetsIn } from '../../../../test/support/custom-definition.ts';
 
 const GROUP = '/apis/admissionregistration.k8s.io/v1';
 const POLICIES = `${GROUP}/validatingadmissionpolicies`;
@@ -324,4 +325,33 @@ it('a cluster without policies checks the logs of bindings, at most every five s
   }
   const bindings = ['validatingadmissionpolicybindings', 'mutatingadmissionpolicybindings'];
   expect(checks).toEqual([bindings, bindings]);
+});
+
+describe('custom resources', () => {
+  const WIDGETS = widgetsIn('default');
+  const OF_WIDGETS = {
+    matchConstraints: { resourceRules: [rule(['CREATE', 'UPDATE'], ['widgets'], ['example.com'])] },
+    validations: [{ expression: 'object.spec.size < 5', message: 'too large' }],
+  };
+
+  it('are validated by a policy', async () => {
+    const api = await withPolicy(OF_WIDGETS);
+    await created(api, DEFINITIONS, widgetDefinition());
+    await created(api, WIDGETS, widget('a', { size: 4 }));
+    const refused = await api.send('POST', WIDGETS, { body: widget('b', { size: 5 }) });
+    expect([refused.code, refused.body.message]).toEqual([422, expect.stringContaining('denied request: too large')]);
+    expect(api.faults).toEqual([]);
+  });
+
+  it('are not parameters: the policy fails as its failurePolicy says', async () => {
+    const api = apiInMemory();
+    await created(api, DEFINITIONS, widgetDefinition());
+    await created(api, WIDGETS, widget('limit', { size: 3 }));
+    const paramKind = { apiVersion: 'example.com/v1', kind: 'Widget' };
+    await created(api, POLICIES, policy('p', { paramKind, validations: [{ expression: 'params.spec.size > 1' }] }));
+    const paramRef = { name: 'limit', namespace: 'default', parameterNotFoundAction: 'Deny' };
+    await created(api, BINDINGS, binding('p', { paramRef }));
+    const message = "failed to find resource referenced by paramKind: 'example.com/v1, Kind=Widget'";
+    expect(await put(api, map('a'))).toMatchObject({ code: 422, message: expect.stringContaining(message) });
+  });
 });
