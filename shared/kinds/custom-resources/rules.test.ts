@@ -336,6 +336,19 @@ describe('bounds', () => {
     expect(performance.now() - began).toBeLessThan(10_000);
   });
 
+  it('a comparison of values without a schema costs what they are long', () => {
+    const open: JsonSchema = {
+      type: 'object',
+      properties: { n: numbers },
+      'x-kubernetes-preserve-unknown-fields': true,
+    };
+    const value = { n: many.slice(0, 1_000), c: { text: 'x'.repeat(50_000), more: many } };
+    const rule = 'self.n.all(x, self == oldSelf)';
+    expect(found(root(withRules(open, { rule })), value, structuredClone(value))).toEqual([
+      `spec: Invalid value: "object": 'operation cancelled: actual cost limit exceeded': no further validation rules will be run due to call cost exceeds limit for rule: ${rule}`,
+    ]);
+  });
+
   it('all rules of one object share one budget', () => {
     const rule = 'self.all(x, x + 1 > x)';
     const rules = Array.from({ length: 100 }, () => ({ rule }));
