@@ -27,6 +27,8 @@ import {
   type CelValue,
   celFromJson,
   comparisons,
+  type KeyOfItem,
+  keyedList,
 } from '../../kubernetes/cel/values.ts';
 import { isJsonObject, type JsonObject, jsonEqual } from '../../kubernetes/json.ts';
 import { type SchemaNode, TYPE_AND_METADATA } from './schema-node.ts';
@@ -159,7 +161,9 @@ export class RuleValues {
   #whole(node: SchemaNode, json: object | null, isResource: boolean): CelValue {
     const { items, additional } = node;
     if (Array.isArray(json) && items !== undefined && node.schema.type === 'array') {
-      return json.map((item: unknown) => this.of(items, item, items.isEmbedded));
+      const values = json.map((item: unknown) => this.of(items, item, items.isEmbedded));
+      const keyOf = itemKeys(node);
+      return keyOf === undefined ? values : keyedList(values, keyOf);
     }
     if (!isJsonObject(json) || node.schema.type !== 'object') return mismatch(node);
     const values = new Map<string, CelValue>();
@@ -179,6 +183,21 @@ export class RuleValues {
     if (isResource) addTypeAndNames(values, json);
     return new CelMap(values, undefined, hidden.length === 0 ? undefined : new HiddenMembers(hidden));
   }
+}
+
+const scalarKey = (value: CelValue | undefined): string => `${typeof value} ${value}`;
+
+/** What names the items of a set of scalars, and of a list with keys. undefined: the order counts. */
+function itemKeys({ schema, items }: SchemaNode): KeyOfItem | undefined {
+  const { 'x-kubernetes-list-type': listType, 'x-kubernetes-list-map-keys': keys = [] } = schema;
+  if (listType === 'map') {
+    const names = keys.map((key) => escapedName(key) ?? key);
+    return (item) =>
+      JSON.stringify(names.map((name) => scalarKey(item instanceof CelMap ? item.get(name) : undefined)));
+  }
+  const { type = '', format = '' } = items?.schema ?? {};
+  const isScalar = ['string', 'integer', 'number', 'boolean'].includes(type) && !TEXT_TYPES.has(format);
+  return listType === 'set' && isScalar ? scalarKey : undefined;
 }
 
 /** Members without a schema: a rule that compares the whole value with its former one sees that they changed. */

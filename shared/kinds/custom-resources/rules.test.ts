@@ -255,6 +255,45 @@ describe('a value without a schema', () => {
   });
 });
 
+describe('a list of unique items', () => {
+  const set: JsonSchema = { type: 'array', 'x-kubernetes-list-type': 'set', items: text };
+  const keyed: JsonSchema = {
+    type: 'array',
+    'x-kubernetes-list-type': 'map',
+    'x-kubernetes-list-map-keys': ['a-b'],
+    items: { type: 'object', properties: { 'a-b': text, v: integer } },
+  };
+  const [x, y] = [
+    { 'a-b': 'x', v: 1 },
+    { 'a-b': 'y', v: 2 },
+  ];
+  it('is equal to one in another order', () => {
+    const isFixed = { rule: 'self == oldSelf', message: 'fixed' };
+    expect(found(root(withRules(set, isFixed)), ['b', 'a'], ['a', 'b'])).toEqual([]);
+    expect(found(root(withRules(set, isFixed)), ['b', 'c'], ['a', 'b'])).toHaveLength(1);
+    expect(found(root(withRules(keyed, isFixed)), [y, x], [x, y])).toEqual([]);
+    expect(found(root(withRules(keyed, isFixed)), [y, { ...x, v: 3 }], [x, y])).toHaveLength(1);
+    const { 'x-kubernetes-list-type': _listType, ...list } = set;
+    expect(found(root(withRules(list, isFixed)), ['b', 'a'], ['a', 'b'])).toHaveLength(1);
+  });
+
+  it('has each item once after an addition', () => {
+    const rule = "self + ['b', 'c'] == ['c', 'a', 'b'] && (self + self).size() == 2";
+    expect(found(root(withRules(set, { rule })), ['a', 'b'])).toEqual([]);
+    const merges = { rule: 'size(self + oldSelf) == 3 && (self + oldSelf)[1].v == 2' };
+    expect(
+      found(
+        root(withRules(keyed, merges)),
+        [
+          { 'a-b': 'z', v: 1 },
+          { ...y, v: 9 },
+        ],
+        [x, y],
+      ),
+    ).toEqual([]);
+  });
+});
+
 describe('what an update leaves unchanged', () => {
   const schema = root({
     type: 'object',

@@ -12,6 +12,7 @@ import {
   type CelValue,
   celCompare,
   celEqual,
+  joinLists,
   sizeOf,
   typeNameOf,
 } from './values.ts';
@@ -76,7 +77,7 @@ const addition: readonly Declaration[] = [
     '_+_',
     'list<A>,list<A> -> list<A>',
     (one: readonly CelValue[], other: readonly CelValue[]) =>
-      one.length + other.length > LIST_LENGTH_MAX ? TOO_LONG : [...one, ...other],
+      one.length + other.length > LIST_LENGTH_MAX ? TOO_LONG : joinLists(one, other),
     ([one = '', other = '']) => Math.max(1, Math.ceil((sizeOf(one) + sizeOf(other)) * 0.1)),
   ),
   declare('_+_', `${'google.protobuf.Timestamp'},google.protobuf.Duration -> google.protobuf.Timestamp`, plusTime),

@@ -184,6 +184,40 @@ export const numberOf = (value: CelValue): bigint | number | undefined =>
 /** How many values of lists and maps were compared, for the cost of a call. */
 export const comparisons = { count: 0 };
 
+/** Names an item of a list. */
+export type KeyOfItem = (item: CelValue) => string;
+
+/** Lists of unique items: their order does not count when they are compared, and `+` keeps them unique. */
+const keysOfLists = new WeakMap<readonly CelValue[], KeyOfItem>();
+
+export function keyedList(items: readonly CelValue[], keyOf: KeyOfItem): readonly CelValue[] {
+  keysOfLists.set(items, keyOf);
+  return items;
+}
+
+/** An item of `other` replaces the one with its key, if `one` has unique items. */
+export function joinLists(one: readonly CelValue[], other: readonly CelValue[]): readonly CelValue[] {
+  const keyOf = keysOfLists.get(one);
+  if (keyOf === undefined) return [...one, ...other];
+  return keyedList([...new Map([...one, ...other].map((item) => [keyOf(item), item])).values()], keyOf);
+}
+
+function listsEqual(one: readonly CelValue[], other: readonly CelValue[]): boolean {
+  if (one.length !== other.length) return false;
+  const keyOf = keysOfLists.get(one);
+  if (keyOf === undefined) return one.every((item, i) => celEqual(item, other[i] as CelValue));
+  comparisons.count += one.length;
+  const items = new Map(one.map((item) => [keyOf(item), item]));
+  const found = new Set<string>();
+  for (const item of other) {
+    const key = keyOf(item);
+    const same = items.get(key);
+    if (same === undefined || !celEqual(same, item)) return false;
+    found.add(key);
+  }
+  return found.size === items.size;
+}
+
 /** Equality of CEL: numbers by value; other values of different types differ; NaN differs from itself. */
 export function celEqual(one: CelValue, other: CelValue): boolean {
   comparisons.count += 1;
@@ -195,7 +229,7 @@ export function celEqual(one: CelValue, other: CelValue): boolean {
   }
   if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false;
   if (isList(one)) {
-    return isList(other) && one.length === other.length && one.every((item, i) => celEqual(item, other[i] as CelValue));
+    return isList(other) && listsEqual(one, other);
   }
   if (one instanceof CelMap) {
     if (!(other instanceof CelMap) || one.size !== other.size) return false;
