@@ -273,6 +273,7 @@ describe('a list of unique items', () => {
     expect(found(root(withRules(set, isFixed)), ['b', 'c'], ['a', 'b'])).toHaveLength(1);
     expect(found(root(withRules(keyed, isFixed)), [y, x], [x, y])).toEqual([]);
     expect(found(root(withRules(keyed, isFixed)), [y, { ...x, v: 3 }], [x, y])).toHaveLength(1);
+    expect(found(root(withRules(set, { rule: "self != ['a', 'a']" })), ['a', 'b'])).toEqual([]);
     const { 'x-kubernetes-list-type': _listType, ...list } = set;
     expect(found(root(withRules(list, isFixed)), ['b', 'a'], ['a', 'b'])).toHaveLength(1);
   });
