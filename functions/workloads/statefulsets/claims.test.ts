@@ -60,7 +60,9 @@ describe('the claims of a StatefulSet', () => {
     const { volumes } = (await cluster.ok('GET', `${PODS}/db-1`)).spec;
     expect(volumes).toContainEqual({ name: 'data', persistentVolumeClaim: { claimName: 'data-db-1' } });
     expect(volumes.filter(({ name }: { name: string }) => name === 'data')).toHaveLength(1);
-    // The binder set the default class.
+    // From the start: a scheduler that reads them before the binder would refuse claims without a class.
+    const first = cluster.items.changes('objects', 0).find(({ key }) => key.sk === 'default/data-db-0');
+    expect(String(first?.newImage?.['o'])).toContain('"storageClassName":"local"');
     expect((await cluster.ok('GET', `${CLAIMS}/data-db-0`)).spec.storageClassName).toBe('local');
   });
 

@@ -1,5 +1,7 @@
 /** Claims that controllers create, with the defaults and the quotas of a POST. */
+import { defaultClass, wantsDefaultClass } from '../../../shared/kinds/persistentvolumes/binding.rule.ts';
 import { preparePersistentVolumeClaim } from '../../../shared/kinds/persistentvolumes/defaults.ts';
+import { withLocalClass } from '../../../shared/kinds/storageclasses/local-class.ts';
 import type { KubePersistentVolumeClaim, ObjectRef } from '../../../shared/kinds/types.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
@@ -14,9 +16,10 @@ export type ClaimCreation =
   /** Another object was charged to the same quota, or the claim was created meanwhile. */
   | { readonly kind: 'overtaken' };
 
-type Dependencies = Pick<WorkloadDependencies, 'objects' | 'random' | 'clock' | 'namespacePolicies'>;
+type ClaimSpec = NonNullable<KubePersistentVolumeClaim['spec']>;
+type Dependencies = Pick<WorkloadDependencies, 'objects' | 'random' | 'clock' | 'namespacePolicies' | 'storageClasses'>;
 
-/** Creates the claim unless one of its name exists. The class of a claim without one is set when it is bound. */
+/** Creates the claim unless one of its name exists. A claim without a class gets the default one, if there is one. */
 export async function ensureClaim(
   dependencies: Dependencies,
   given: KubePersistentVolumeClaim,
@@ -27,7 +30,7 @@ export async function ensureClaim(
   if (found !== undefined) return { kind: 'exists', claim: found };
   const nowMs = clock.nowMs();
   const created = { uid: random.uuid(), creationTimestamp: formatTime(nowMs) };
-  const body = { ...given, metadata: { ...given.metadata, ...created } };
+  const body = { ...given, metadata: { ...given.metadata, ...created }, spec: await specOf(dependencies, given) };
   const object = preparePersistentVolumeClaim.prepareForCreate(body, { nowMs });
   const of = { group: '', resource: ref.resource, namespace: ref.namespace, nowMs };
   const { quotas, refusal } = await chargedObjects(dependencies, of, [object]);
@@ -35,4 +38,11 @@ export async function ensureClaim(
   const writes: readonly ObjectWrite[] = [{ kind: 'create', ref, object }, ...quotas];
   const outcome = await objects.commit({ writes });
   return { kind: outcome.kind === 'committed' ? 'created' : 'overtaken' };
+}
+
+async function specOf({ storageClasses }: Dependencies, claim: KubePersistentVolumeClaim): Promise<ClaimSpec> {
+  const { spec = {} } = claim;
+  if (!wantsDefaultClass(claim)) return spec;
+  const storage = defaultClass(withLocalClass(await storageClasses.read()));
+  return storage === undefined ? spec : { ...spec, storageClassName: storage.metadata.name ?? '' };
 }
