@@ -15,6 +15,7 @@ const LEASES = '/apis/coordination.k8s.io/v1/namespaces/default/leases';
 export const elections: Benchmark = {
   name: 'elections',
   about: 'units of a renewal of an elected operator, and dollars per month',
+  smallest: [],
   async run(report) {
     const used = { reads: 0, writes: 0 };
     const onConsumed = ({ readUnits, writeUnits }: ConsumedUnits): void => {

@@ -41,8 +41,14 @@ const CLOCK_MS = 5_000;
 const BY_ANOTHER_ROLE = 'secrets';
 /** Of objects that every API shows and no table has: default roles. */
 const BUILT_IN_VERSION = 1;
-/** Those without a change log, and those that no role lets a hub read. */
-const NEVER_READ: ReadonlySet<string> = new Set(['leases', 'decisions', 'nodeidentities', 'bootstraptokens']);
+/** Those without a change log, those that no role lets a hub read, and definitions, for which requests are passed. */
+const NEVER_READ: ReadonlySet<string> = new Set([
+  'leases',
+  'decisions',
+  'nodeidentities',
+  'bootstraptokens',
+  'customresourcedefinitions',
+]);
 const FOLLOWED: readonly string[] = storedResources
   .filter(({ verbs }) => verbs.includes('watch'))
   .map(({ resource }) => resource);

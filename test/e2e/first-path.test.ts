@@ -183,11 +183,6 @@ describe.skipIf(tested === undefined).each([{ home: 'serve' }, { home: 'aws' }] 
           kind: 'Ingress',
           spec: { defaultBackend: { service: { name: 's', port: { number: 80 } } } },
         },
-        {
-          apiVersion: 'v1',
-          kind: 'PersistentVolumeClaim',
-          spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
-        },
       ].map((each) => ({ ...each, metadata: { name: 'inert' } }));
       const stdin = JSON.stringify({ apiVersion: 'v1', kind: 'List', items: manifests });
       const applied = await runKubectl(tested!, ['apply', '-f', '-'], { kubeconfig: local.kubeconfig, place, stdin });
@@ -196,32 +191,28 @@ describe.skipIf(tested === undefined).each([{ home: 'serve' }, { home: 'aws' }] 
         stderr: [
           'Warning: the NetworkPolicy is stored: no traffic is filtered by it',
           'Warning: the Ingress is stored: no traffic is routed by it',
-          'Warning: the PersistentVolumeClaim is stored: no claim is bound to a volume, and a pod that uses a claim stays Pending',
           '',
         ].join('\n'),
       });
-      await kubectl('delete', 'networkpolicy/inert', 'ingress/inert', 'pvc/inert');
+      await kubectl('delete', 'networkpolicy/inert', 'ingress/inert');
 
-      const crd = {
-        apiVersion: 'apiextensions.k8s.io/v1',
-        kind: 'CustomResourceDefinition',
-        metadata: { name: 'foos.example.com' },
-        spec: { group: 'example.com', names: { kind: 'Foo', plural: 'foos' }, scope: 'Namespaced', versions: [] },
+      const service = {
+        apiVersion: 'apiregistration.k8s.io/v1',
+        kind: 'APIService',
+        metadata: { name: 'v1.example.com' },
+        spec: { group: 'example.com', version: 'v1', groupPriorityMinimum: 1, versionPriority: 1 },
       };
       const refused = await runKubectl(tested!, ['create', '-f', '-'], {
         kubeconfig: local.kubeconfig,
         place,
-        stdin: JSON.stringify(crd),
+        stdin: JSON.stringify(service),
       });
       expect(refused.stderr).toContain(
-        'customresourcedefinitions.apiextensions.k8s.io can be listed here, not written: no kind can be added',
+        'apiservices.apiregistration.k8s.io can be listed here, not written: no other server is asked',
       );
-      const mayCreate = await run('auth', 'can-i', 'create', 'customresourcedefinitions');
-      expect([mayCreate.exitCode, mayCreate.stdout]).toEqual([
-        1,
-        expect.stringMatching(/^no - customresourcedefinitions/),
-      ]);
-      expect(await run('auth', 'can-i', 'list', 'customresourcedefinitions')).toMatchObject({
+      const mayCreate = await run('auth', 'can-i', 'create', 'apiservices');
+      expect([mayCreate.exitCode, mayCreate.stdout]).toEqual([1, expect.stringMatching(/^no - apiservices/)]);
+      expect(await run('auth', 'can-i', 'list', 'apiservices')).toMatchObject({
         exitCode: 0,
         stdout: 'yes\n',
       });
