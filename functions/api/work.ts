@@ -36,7 +36,6 @@ import { issuerDocuments } from './discovery/issuer-documents.ts';
 import { openApiDocuments } from './discovery/openapi.ts';
 import { type StaticDocuments, staticDocuments } from './discovery/static-documents.ts';
 import { answerNodeLogs } from './logs/node-logs.ts';
-import { answerMetrics } from './metrics/answer-metrics.ts';
 import type { MetricFamily } from './metrics/open-metrics.ts';
 import type { OpenApi, OpenApiResource } from './openapi/openapi.ts';
 
@@ -100,14 +99,12 @@ function serveDependencies(options: ApiOptions): ServeDependencies {
     staticDocument: documents(options.hash, common.customs),
     ...enrolmentOf(options, storageOf),
     ...accountTokensOf(options),
-    metrics: answerMetrics({
-      items: options.items,
-      clock,
-      policy,
-      storageOf,
-      descriptorOf: findResource,
-      ...defined({ processFamilies: options.processFamilies }),
-    }),
+    async metrics(request) {
+      const { answerMetrics } = await import('./metrics/answer-metrics.ts');
+      const { items, processFamilies } = options;
+      const source = { items, clock, policy, storageOf, descriptorOf: findResource, ...defined({ processFamilies }) };
+      return await answerMetrics(source)(request);
+    },
     selfReview: answerSelfReviews(authorizer),
   };
 }
