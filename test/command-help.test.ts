@@ -9,7 +9,7 @@ const { scripts } = JSON.parse(readFileSync(join(repositoryRoot, 'package.json')
   readonly scripts: Readonly<Record<string, string>>;
 };
 const NAMES = [
-  ...['fleet', 'cloud', 'simulate', 'sim', 'iam-proof', 'cost', 'agent', 'agent:release', 'package', 'peer'],
+  ...['simulate', 'sim', 'iam-proof', 'cost', 'agent', 'agent:release', 'release', 'peer'],
   ...['mutants', 'kinds', 'bootstrap-token'],
 ];
 
@@ -22,6 +22,14 @@ it.each(NAMES)('npm run %s -- --help', (name) => {
   });
   expect([status, stderr]).toEqual([0, '']);
   expect(stdout).toMatch(/^usage:/i);
+});
+
+it.each(['fleet', 'cloud', 'machine'])('nodekeeper demo %s --help', (name) => {
+  const { status, stdout } = spawnSync(process.execPath, ['cli/bin/nodekeeper.ts', 'demo', name, '--help'], {
+    cwd: repositoryRoot,
+    encoding: 'utf8',
+  });
+  expect([status, stdout]).toEqual([0, expect.stringContaining(`usage: nodekeeper demo ${name} `)]);
 });
 
 it.each(['backup', 'restore', 'explain'])('nodekeeper %s --help', (name) => {

@@ -18,6 +18,8 @@ export const apiManifest = {
       'node-keys#*': ['DeleteItem', 'GetItem', 'PutItem', 'Query'],
       'bootstrap-tokens': ['DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem'],
       'probe-keys': ['GetItem'],
+      // Which history of the tables this is, for programs that keep a copy (ChangeReads).
+      history: ['GetItem'],
       silences: ['GetItem', 'Query'],
       'account-keys': ['GetItem', 'PutItem', 'Query'],
       // A pod that is created or bound on a node.

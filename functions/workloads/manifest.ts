@@ -27,6 +27,8 @@ export const REMOVED_KINDS: readonly string[] = [
   'Job',
   'Lease',
   'LimitRange',
+  'MutatingAdmissionPolicy',
+  'MutatingAdmissionPolicyBinding',
   'Namespace',
   'NetworkPolicy',
   'Node',
@@ -47,6 +49,8 @@ export const REMOVED_KINDS: readonly string[] = [
   'ServiceAccount',
   'StatefulSet',
   'StorageClass',
+  'ValidatingAdmissionPolicy',
+  'ValidatingAdmissionPolicyBinding',
   'VolumeAttachment',
 ];
 

@@ -59,8 +59,12 @@ export function marksHaveWitnesses(
       return `${node.name} was marked ${seconds(silentMs)} after its last heartbeat`;
     }
     const zone = [...truth.nodes.values()].filter((each) => each.zone === node.zone);
+    // Machines that promised to be silent are not counted. A promise that ended just now may stand for a tick.
+    const isPromised = ({ plannedUntilMs, promiseEndedAtMs }: TrueNode): boolean =>
+      plannedUntilMs !== undefined || nowMs() - promiseEndedAtMs <= slackMs;
     const accused = zone.filter(
-      ({ name }) => nowMs() - (reportedAtMs.get(name) ?? Number.NEGATIVE_INFINITY) <= VALID_MS - slackMs,
+      (each) =>
+        !isPromised(each) && nowMs() - (reportedAtMs.get(each.name) ?? Number.NEGATIVE_INFINITY) <= VALID_MS - slackMs,
     );
     if (accused.length > zone.length * DOUBT_SHARE) {
       return `${node.name} was marked early, although ${accused.length} of ${zone.length} machines were reported`;

@@ -230,7 +230,7 @@ describe('permissions', () => {
       ...at('Control', 'DeleteItem GetItem PutItem Query', 'bootstrap-tokens', 'node-keys#*'),
       ...at('Control', 'UpdateItem', 'bootstrap-tokens', 'use#*'),
       ...at('Control', 'UpdateItem', 'refusals', 'signing-requests'),
-      ...at('Control', 'GetItem', 'fleet', 'move', 'probe-keys', 'watch-slots'),
+      ...at('Control', 'GetItem', 'fleet', 'history', 'move', 'probe-keys', 'watch-slots'),
       ...at('Control', 'GetItem Query', 'silences'),
       ...at('Control', 'GetItem PutItem Query', 'account-keys'),
       ...at('Control', 'PutItem', 'ticket-keys', 'log-chunks#*'),

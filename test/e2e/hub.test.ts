@@ -247,10 +247,13 @@ describe('a hub', { timeout: 120_000 }, () => {
     expect(await hub.send('GET', `${CONFIG_MAPS}/removed`)).toMatchObject({ status: 200 });
     link.restore();
     await seenByAll('DELETED removed', 60_000);
-    // Leases are not in the copy: their watch is passed, and ends with its connection.
+    // Leases and definitions are not in the copy: their watches are passed, and end with their connections.
     const ended = () => watches.filter(({ isOpen }) => !isOpen()).map(({ path }) => path);
-    await soon('the end of the watch that was passed', () => ended().length > 0);
-    expect(ended()).toEqual(['/apis/coordination.k8s.io/v1/leases']);
+    await soon('the end of the watches that were passed', () => ended().length > 1);
+    expect(ended().toSorted()).toEqual([
+      '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
+      '/apis/coordination.k8s.io/v1/leases',
+    ]);
     for (const ofClient of Object.values(events)) {
       expect(ofClient().filter((event) => /^(ADDED made|DELETED .*)$/.test(event))).toEqual([
         'ADDED made',

@@ -193,7 +193,12 @@ describe('nodekeeper serve', { timeout: 120_000 }, () => {
     ] as const) {
       const { exitCode, output } = await nodekeeper('serve', ...args);
       expect({ args, exitCode, output }).toEqual({ args, exitCode: 1, output: expect.stringContaining(expected) });
-      expect(output.trim().split('\n'), output).toHaveLength(1);
+      // On a busy machine it says before that it still starts.
+      const lines = output
+        .trim()
+        .split('\n')
+        .filter((line) => !line.endsWith(' s so far'));
+      expect(lines, output).toHaveLength(1);
     }
   });
 

@@ -36,6 +36,7 @@ const STORIES: readonly SimOptions[] = [
   { seed: 2, hours: 0.5, parts: ['offlineStop'], nodes: 8 },
   { seed: 2, hours: 0.25, parts: ['hub'], nodes: 8, faults: [] },
   { seed: 1, hours: 0.5, parts: ['witnesses'], nodes: 9, faults: [] },
+  { seed: 15, hours: 0.25, parts: ['volumes'] },
   { seed: 46, hours: 0.5, parts: [] },
   { seed: 1, hours: 0.5, parts: [] },
 ];

@@ -8,8 +8,8 @@ import { runSim } from '../../simulation/run-sim.ts';
 import type { MarkOfNode, SimOptions } from '../../simulation/sim-options.ts';
 
 const TIMEOUT_MS = 240_000;
-/** Seeds of a planted bug: later ones are tried if the simulation has changed. */
-const SEEDS_MAX = 6;
+/** Of a planted bug: the others are tried if the simulation has changed. */
+const PLANTED_SEEDS = [8, 17, 1, 2, 3];
 const SITES = { nodes: 9, hours: 1, parts: ['witnesses'], faults: [] } as const;
 
 it('machines of a site shorten the silence of a dead one, and of no other', { timeout: TIMEOUT_MS }, async () => {
@@ -37,7 +37,8 @@ const misread = (change: (rows: readonly Item[]) => readonly Item[]): NonNullabl
 it('a planted bug is found: one reporter suffices', { timeout: TIMEOUT_MS }, async () => {
   const plant = misread((rows) => rows.flatMap((row) => [row, ...['m-3', 'm-4', 'm-5'].map((sk) => ({ ...row, sk }))]));
   const found: string[] = [];
-  for (let seed = 1; seed <= SEEDS_MAX && !found.includes('witnesses'); seed += 1) {
+  for (const seed of PLANTED_SEEDS) {
+    if (found.includes('witnesses')) break;
     const { failure } = await runSim({ ...SITES, seed, plant });
     if (failure !== undefined) found.push(failure.law);
   }
