@@ -290,6 +290,8 @@ async function requests({ send, gone }: Stage): Promise<void> {
   for (const path of [...paths, `${OWN}/clusterstatuses`, `${OWN}/silencehistograms`]) {
     await mustBe(200, send('GET', path));
   }
+  const copied = [{ group: '', resource: 'configmaps', after: '0' }];
+  await mustBe(201, send('POST', `${OWN}/changereads`, { spec: { resources: copied } }));
   await mustBe(
     201,
     send('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team' } }),
