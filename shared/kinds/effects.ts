@@ -181,7 +181,7 @@ export const KIND_EFFECTS: readonly KindEffect[] = [
   {
     kinds: ['customresourcedefinitions.apiextensions.k8s.io'],
     effect: 'acts',
-    what: '[adds a kind](custom-resources.md); conversion `None`; rules in CEL are stored, not evaluated',
+    what: '[adds a kind](custom-resources.md); conversion `None`',
   },
   {
     kinds: ['apiservices.apiregistration.k8s.io'],
