@@ -103,8 +103,7 @@ export class VolumeMaker {
       recordEvent(subjectOf(offered), { type: 'Normal', reason: 'ProvisioningSucceeded', message });
       return undefined;
     }
-    // The claim has another node meanwhile, or was removed.
-    if (answeredWith(answer, 403, 422)) await directories.remove(name);
+    // The directory stays: a refusal of a repeated request may follow the one that made the volume, with data in it.
     return describeAnswer(answer);
   }
 
