@@ -288,8 +288,10 @@ const LETTER_UNITS: Readonly<Record<string, string>> = {
 /** A duration in words, such as `3 weeks 2 d`, which Go's format does not have (kube-openapi, strfmt/duration.go). */
 function wordedDuration(text: string): CelDuration | undefined {
   let nanos = 0;
-  for (const [, amount = '', unit = ''] of text.toLowerCase().matchAll(/(\d{1,19}(?:\.\d{1,19})?) ?([a-zµμ]+)/g)) {
-    const letters = unit.replace(/[µμ]/, 'u');
+  for (const [, amount = '', unit = ''] of text
+    .toLowerCase()
+    .matchAll(/(\d{1,19}(?:\.\d{1,19})?) ?([a-z\u00b5\u03bc]+)/g)) {
+    const letters = unit.replace(/[\u00b5\u03bc]/, 'u');
     const size = WORD_NANOS.get(LETTER_UNITS[letters] ?? letters.replace(/s$/, ''));
     if (size === undefined) return undefined;
     nanos += Number(amount) * size;
