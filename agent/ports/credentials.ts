@@ -10,8 +10,7 @@ export interface Credentials {
   bearer(use: TokenUse): Promise<string>;
   /**
    * Called with every answer. True if the token was refused and another one may be accepted: the request is worth one
-   * retry. `serverTimeMs`: Date of the answer, milliseconds since the Unix epoch. `token`: the token of the request;
-   * the newest when absent.
+   * retry. `serverTimeMs`: Date of the answer, milliseconds since the Unix epoch. `token`: the token of the request.
    */
-  answered(answer: { readonly status: number; readonly serverTimeMs?: number; readonly token?: string }): boolean;
+  answered(answer: { readonly status: number; readonly serverTimeMs?: number; readonly token: string }): boolean;
 }

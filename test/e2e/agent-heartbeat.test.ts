@@ -47,7 +47,8 @@ function apiFor(credentials: Credentials): KubeApi {
         }
         const headers = contentType === undefined ? {} : { 'content-type': contentType };
         const answer = await cluster.send(method, path, token, body, headers);
-        if (credentials.answered({ status: answer.code, serverTimeMs: cluster.nowMs }) && number === 0) continue;
+        const mayRetry = credentials.answered({ status: answer.code, serverTimeMs: cluster.nowMs, token });
+        if (mayRetry && number === 0) continue;
         return { kind: 'answered', status: answer.code, body: answer.body };
       }
     },

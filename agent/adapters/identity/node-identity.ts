@@ -66,7 +66,7 @@ export function createNodeIdentity(
     answered({ status, serverTimeMs, token }) {
       if (serverTimeMs !== undefined) clock.observe(serverTimeMs);
       if (status === 401) return mayRetry(token, { nodeName, log, clock, tokens, beatTokens, keyRing });
-      const keyId = token === undefined ? undefined : tokens.find(token)?.keyId;
+      const keyId = tokens.find(token)?.keyId;
       if (keyId !== undefined && status < 400) keyRing.accepted(keyId);
       return false;
     },
@@ -120,7 +120,7 @@ interface TokenParts {
 
 /** Whether a request that was refused with 401 can succeed with another token. */
 function mayRetry(
-  refusedToken: string | undefined,
+  refusedToken: string,
   { nodeName, log, clock, tokens, beatTokens, keyRing }: TokenParts,
 ): boolean {
   const refused = tokens.find(refusedToken);

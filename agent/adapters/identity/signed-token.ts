@@ -53,13 +53,10 @@ export class TokenSigner {
     return signedText(key, boundTokenClaims(this.#subject, bound, this.#clock.nowMs()));
   }
 
-  /**
-   * Key and audience of a current token, if the answer was to one of them. An answer without a token is to the one for
-   * all requests.
-   */
-  find(token: string | undefined): { readonly audience: Audience; readonly keyId: string } | undefined {
+  /** Key and audience of a token, if it is a current one. */
+  find(token: string): { readonly audience: Audience; readonly keyId: string } | undefined {
     for (const [audience, { text, keyId }] of this.#current) {
-      if (token === undefined ? audience === 'all' : token === text) return { audience, keyId };
+      if (token === text) return { audience, keyId };
     }
     return undefined;
   }
