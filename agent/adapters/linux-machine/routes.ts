@@ -7,22 +7,21 @@ interface Route {
   readonly metric: number;
 }
 
+/** @param flags hexadecimal, of a route */
+const isUsable = (flags: string | undefined): boolean => (Number(`0x${flags}`) & (UP | REJECT)) === UP;
+
 /** Iface Destination Gateway Flags RefCnt Use Metric Mask …, numbers but the metric in hexadecimal. */
 function parseV4(line: string): Route | undefined {
   const [interfaceName, destination, , flags, , , metric, mask] = line.trim().split(/\s+/);
   if (interfaceName === undefined || destination !== '00000000' || mask !== '00000000') return undefined;
-  return (Number.parseInt(flags ?? '', 16) & (UP | REJECT)) === UP
-    ? { interfaceName, metric: Number(metric) }
-    : undefined;
+  return isUsable(flags) ? { interfaceName, metric: Number(metric) } : undefined;
 }
 
 /** Destination, its prefix length, source, its prefix length, next hop, metric, references, use, flags, interface. */
 function parseV6(line: string): Route | undefined {
   const [destination, prefixLength, , , , metric, , , flags, interfaceName] = line.trim().split(/\s+/);
-  if (interfaceName === undefined || !/^0{32}$/.test(destination ?? '') || prefixLength !== '00') return undefined;
-  return (Number.parseInt(flags ?? '', 16) & (UP | REJECT)) === UP
-    ? { interfaceName, metric: Number.parseInt(metric ?? '', 16) }
-    : undefined;
+  if (interfaceName === undefined || destination !== '0'.repeat(32) || prefixLength !== '00') return undefined;
+  return isUsable(flags) ? { interfaceName, metric: Number(`0x${metric}`) } : undefined;
 }
 
 /** Interfaces with a default route that is up, the lowest metric first. */
