@@ -35,6 +35,23 @@ const SYSTEMD1_PATH = '/org/freedesktop/systemd1';
 const MOCK = 'org.freedesktop.DBus.Mock';
 const START_MAX_MS = 30_000;
 
+/** A message bus with nothing on it. */
+export function startBus() {
+  const folder = mkdtempSync(join(tmpdir(), 'nodekeeper-bus-'));
+  const address = `unix:path=${join(folder, 'bus')}`;
+  const config = join(folder, 'bus.conf');
+  writeFileSync(
+    config,
+    `<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN" "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+<busconfig><listen>${address}</listen><auth>EXTERNAL</auth><policy context="default">
+<allow own="*"/><allow send_destination="*" eavesdrop="true"/><allow receive_sender="*"/></policy></busconfig>`,
+  );
+  const env = { ...process.env, DBUS_SYSTEM_BUS_ADDRESS: address };
+  const args = [`--config-file=${config}`, '--nofork', '--nopidfile'];
+  const daemon = spawn('dbus-daemon', args, { stdio: 'ignore', env });
+  return { folder, address, env, daemon };
+}
+
 export class MockSystemBus {
   readonly address: string;
   readonly folder: string;
@@ -57,18 +74,8 @@ export class MockSystemBus {
   }
 
   static async start(delayMaxMs: number): Promise<MockSystemBus> {
-    const folder = mkdtempSync(join(tmpdir(), 'nodekeeper-bus-'));
-    const address = `unix:path=${join(folder, 'bus')}`;
-    const config = join(folder, 'bus.conf');
-    writeFileSync(
-      config,
-      `<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN" "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
-<busconfig><listen>${address}</listen><auth>EXTERNAL</auth><policy context="default">
-<allow own="*"/><allow send_destination="*" eavesdrop="true"/><allow receive_sender="*"/></policy></busconfig>`,
-    );
-    const env = { ...process.env, DBUS_SYSTEM_BUS_ADDRESS: address };
+    const { folder, address, env, daemon } = startBus();
     const run = (command: string, ...args: string[]): ChildProcess => spawn(command, args, { stdio: 'ignore', env });
-    const daemon = run('dbus-daemon', `--config-file=${config}`, '--nofork', '--nopidfile');
     const mocks: ChildProcess[] = [];
     try {
       const client = await until(() => connectSystemBus(address, { timeoutMs: 1_000 }), { withinMs: START_MAX_MS });
