@@ -35,7 +35,7 @@ const BARE = {
   'proc/loadavg': '0.12 0.10 0.05 3/115 31184\n',
 };
 
-function machineWith(files: Readonly<Record<string, string>>) {
+function machineWith(files: Readonly<Record<string, string>>, architecture = 'x64') {
   const fileRoot = mkdtempSync(join(tmpdir(), 'linux-machine-'));
   roots.push(fileRoot);
   for (const [path, text] of Object.entries(files)) {
@@ -54,7 +54,7 @@ function machineWith(files: Readonly<Record<string, string>>) {
         return [{ address: '10.0.0.5', family: 4 }];
       },
       statfs: async (path) => ({ bsize: 4_096, blocks: path === '/data' ? 100 : 10, bavail: 5, files: 50, ffree: 40 }),
-      architecture: 'x64',
+      architecture,
     },
   });
 }
@@ -92,9 +92,41 @@ describe('the machine under Linux', () => {
     expect(facts).toMatchObject({ cpuCores: 2, systemUuid: 'abc', osImage: 'Linux', hugePages: {}, bootId: '' });
   });
 
-  it('is unreadable without its memory', async () => {
-    await expect(machineWith({}).facts()).rejects.toThrow(MachineUnreadableError);
-    await expect(machineWith({ 'proc/meminfo': 'x' }).facts()).rejects.toThrow(MachineUnreadableError);
+  it('has a name, and the architecture of Go or its own', async () => {
+    expect(machineWith(BARE).hostname()).toBe('n');
+    expect((await machineWith(BARE, 'arm64').facts()).architecture).toBe('arm64');
+    expect((await machineWith(BARE, 'vax').facts()).architecture).toBe('vax');
+  });
+
+  it.each([
+    ['its memory', { 'proc/meminfo': undefined }, '/proc/meminfo cannot be read'],
+    ['the size of its memory', { 'proc/meminfo': 'x' }, '/proc/meminfo has no MemTotal'],
+    ['its processors', { 'proc/cpuinfo': 'model name: x\n' }, '/proc/cpuinfo lists no processor'],
+  ])('is unreadable without %s', async (_, change, message) => {
+    const files = Object.entries({ ...BARE, ...change }).filter((each): each is [string, string] => each[1] !== undefined);
+    const error = await machineWith(Object.fromEntries(files))
+      .facts()
+      .catch((cause: unknown) => cause);
+    expect(error).toBeInstanceOf(MachineUnreadableError);
+    expect(error).toMatchObject({ message });
+  });
+
+  it('counts the huge pages of each size, and nothing else in their directory', async () => {
+    const folder = 'sys/kernel/mm/hugepages';
+    const machine = machineWith({
+      ...BARE,
+      [`${folder}/hugepages-2048kB/nr_hugepages`]: '3\n',
+      [`${folder}/hugepages-64kB/free_hugepages`]: '1\n',
+      [`${folder}/xhugepages-4kB/nr_hugepages`]: '1\n',
+      [`${folder}/hugepages-8kBx/nr_hugepages`]: '1\n',
+    });
+    expect((await machine.facts()).hugePages).toEqual({ '2097152': 3 });
+  });
+
+  it('reads files that are longer than its buffer', async () => {
+    const others = 'Other: 1 kB\n'.repeat(2_000);
+    const machine = machineWith({ ...BARE, 'proc/meminfo': `${others}MemTotal: 1000 kB\n` });
+    expect((await machine.facts()).memoryBytes).toBe(1_024_000);
   });
 
   it('reads its use', async () => {
@@ -140,6 +172,11 @@ describe('the machine under Linux', () => {
     expect(await machine.defaultAddress(4)).toBe('10.0.0.5');
     expect(await machine.defaultAddress(6)).toBe('fd00::5');
     expect(await machineWith({}).defaultAddress(4)).toBeUndefined();
+    // The interface of the best route has no address of this family.
+    const tunnel = 'tun0\t00000000\t0100000A\t0003\t0\t0\t1\t00000000\t0\t0\t0';
+    const wifi = tunnel.replace('tun0', 'wlan0').replace('\t1\t', '\t2\t');
+    expect(await machineWith({ 'proc/net/route': `${tunnel}\n${wifi}\n` }).defaultAddress(4)).toBe('192.168.1.5');
+    expect(await machineWith({ 'proc/net/route': `${tunnel}\n` }).defaultAddress(4)).toBeUndefined();
   });
 
   it('reads addresses, names and swap devices', async () => {

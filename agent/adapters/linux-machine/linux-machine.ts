@@ -218,19 +218,17 @@ export class LinuxMachine implements Machine {
   async #names(path: string): Promise<readonly string[]> {
     try {
       return readdirSync(this.#at(path)).sort();
-    } catch (error) {
-      if (isSystemError(error)) return [];
-      throw error;
+    } catch {
+      return [];
     }
   }
 
   async #optional(path: string): Promise<string | undefined> {
     try {
       return readSmallFile(this.#at(path));
-    } catch (error) {
+    } catch {
       // Absent, or not readable, as the UUID without privileges.
-      if (isSystemError(error)) return undefined;
-      throw error;
+      return undefined;
     }
   }
 
@@ -272,8 +270,6 @@ function readSmallFile(path: string): string {
   }
   return readFileSync(path, 'utf8');
 }
-
-const isSystemError = (error: unknown): boolean => error instanceof Error && 'code' in error;
 
 /** Loopback and link-local addresses, in the system's format. */
 const isLocalOnly = (address: string): boolean => /^127\.|^169\.254\.|^::1$|^fe[89ab][0-9a-f]:/i.test(address);
