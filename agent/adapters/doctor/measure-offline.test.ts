@@ -38,7 +38,14 @@ async function reading(
     stateText(OWNER, { pods, configMaps: [] }, undefined),
   );
   const podman = podmanWith(folder, 'web:1');
-  const config = { runtime: 'podman', rootDirectory: folder, rememberPods: 'all', ...OWNER, staticPodPath, ...settings };
+  const config = {
+    runtime: 'podman',
+    rootDirectory: folder,
+    rememberPods: 'all',
+    ...OWNER,
+    staticPodPath,
+    ...settings,
+  };
   const read = await readOffline(config as OfflineConfig, podman.program);
   return { ...read, asked: podman.asked() };
 }

@@ -94,7 +94,7 @@ describe('a connection to the server', () => {
     ['https://127.98.76.54:7', undefined, '127.98.76.54:7'],
     ['https://127.0.0.1', 'http://127.98.76.54', '127.98.76.54:80'],
     ['https://127.0.0.1', 'https://127.98.76.54', '127.98.76.54:443'],
-  ])('to %s through %s goes to %s', async (url, proxy, target) => {
+  ])('to %s through %s is opened to %s', async (url, proxy, target) => {
     const dialler = createDialler({
       server: new URL(url),
       proxy: proxy === undefined ? undefined : new URL(proxy),
@@ -123,7 +123,11 @@ describe('a connection through a proxy', () => {
     const port = await listenOnLoopback(proxy);
     onTestFinished(() => void proxy.close());
     const url = `https://127.0.0.1:${await freePort()}`;
-    const dialler = createDialler({ server: new URL(url), proxy: new URL(`http://127.0.0.1:${port}`), timeoutMs: 5_000 });
+    const dialler = createDialler({
+      server: new URL(url),
+      proxy: new URL(`http://127.0.0.1:${port}`),
+      timeoutMs: 5_000,
+    });
     await expect(dialled(dialler)).rejects.toThrow(/403/);
     const [socket] = (await connected) as [Socket];
     socket.resume();

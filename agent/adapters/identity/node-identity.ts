@@ -119,10 +119,7 @@ interface TokenParts {
 }
 
 /** Whether a request that was refused with 401 can succeed with another token. */
-function mayRetry(
-  refusedToken: string,
-  { nodeName, log, clock, tokens, beatTokens, keyRing }: TokenParts,
-): boolean {
+function mayRetry(refusedToken: string, { nodeName, log, clock, tokens, beatTokens, keyRing }: TokenParts): boolean {
   const refused = tokens.find(refusedToken);
   // The token was replaced since: the other connection received the same refusal first.
   if (refused === undefined) return true;

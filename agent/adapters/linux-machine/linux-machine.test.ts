@@ -103,7 +103,9 @@ describe('the machine under Linux', () => {
     ['the size of its memory', { 'proc/meminfo': 'x' }, '/proc/meminfo has no MemTotal'],
     ['its processors', { 'proc/cpuinfo': 'model name: x\n' }, '/proc/cpuinfo lists no processor'],
   ])('is unreadable without %s', async (_, change, message) => {
-    const files = Object.entries({ ...BARE, ...change }).filter((each): each is [string, string] => each[1] !== undefined);
+    const files = Object.entries({ ...BARE, ...change }).filter(
+      (each): each is [string, string] => each[1] !== undefined,
+    );
     const error = await machineWith(Object.fromEntries(files))
       .facts()
       .catch((cause: unknown) => cause);

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Volume } from '../../../shared/kinds/types.ts';
 import { answered, refused, scriptedApi, timedOut } from '../../../test/support/agent-api.ts';
-import type { KubeAnswer } from '../../ports/kube-api.ts';
+import type { KubeAnswer, KubeApi } from '../../ports/kube-api.ts';
 import { claimedVolume, isClaimed } from './claimed-volumes.ts';
 
 const pod = { metadata: { namespace: 'shop', name: 'web-0', uid: 'pod-uid' } };
@@ -27,7 +27,10 @@ const volume = (spec: object) => answered(200, { metadata: { name: 'pv/1' }, spe
 
 async function found(of: Volume, claimAnswer: KubeAnswer, volumeAnswer?: KubeAnswer) {
   const api = scriptedApi(({ path }) => (path.startsWith(CLAIMS) ? claimAnswer : volumeAnswer));
-  return { result: await claimedVolume(api, pod, of), paths: api.requests.map(({ method, path }) => `${method} ${path}`) };
+  return {
+    result: await claimedVolume(api, pod, of),
+    paths: api.requests.map(({ method, path }) => `${method} ${path}`),
+  };
 }
 
 it.each([
@@ -97,7 +100,13 @@ it('no answer, and an answer without an object, say nothing about the volume', a
 
 it('stops with the signal', async () => {
   const signals: (AbortSignal | undefined)[] = [];
-  const api = { send: async ({ signal }: { signal?: AbortSignal }) => (signals.push(signal), timedOut), reconnect() {} };
+  const api: KubeApi = {
+    async send({ signal }) {
+      signals.push(signal);
+      return timedOut;
+    },
+    reconnect() {},
+  };
   const { signal } = new AbortController();
   await claimedVolume(api, pod, NAMED, signal);
   expect(signals).toEqual([signal]);

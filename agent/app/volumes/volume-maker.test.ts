@@ -85,11 +85,14 @@ describe('a volume that is asked for', () => {
     expect(warned).toEqual([]);
   });
 
-  it.each([403, 422])('keeps its directory when it is refused: an earlier request may have made it: %d', async (status) => {
-    const { steps, warned } = await stepsOf({ answer: () => refused(status, 'Reason') });
-    expect(steps).toEqual(['make pvc-1', `POST ${VOLUMES}`, failed(String(status))]);
-    expect(warned).toEqual([['a volume could not be made or removed', 'pvc-1', String(status)]]);
-  });
+  it.each([403, 422])(
+    'keeps its directory when it is refused: an earlier request may have made it: %d',
+    async (status) => {
+      const { steps, warned } = await stepsOf({ answer: () => refused(status, 'Reason') });
+      expect(steps).toEqual(['make pvc-1', `POST ${VOLUMES}`, failed(String(status))]);
+      expect(warned).toEqual([['a volume could not be made or removed', 'pvc-1', String(status)]]);
+    },
+  );
 
   it('is not made when the file system has no room for it, or as a block device', async () => {
     const why = '1048576 bytes are requested, and the file system of this node has 1048575 free';
