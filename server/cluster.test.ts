@@ -23,6 +23,7 @@ function cluster(user: string, ...groups: readonly string[]) {
     clusterId: 'c',
     staticTokens: [{ sha256: createHash('sha256').update(TOKEN).digest('hex'), user, groups }],
     authorities: () => '',
+    apiAddress: () => undefined,
     authority,
     isServerName: () => false,
     log: { debug: nothing, info: nothing, warn: nothing, error: nothing },

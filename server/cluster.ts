@@ -42,6 +42,7 @@ import type { Policy } from '../shared/fleet/policy.ts';
 import type { Authority } from '../shared/host/certificate.ts';
 import { certificatesigningrequests } from '../shared/kinds/certificates/serve.ts';
 import { clusterObjects } from '../shared/kinds/cluster-objects.ts';
+import type { ApiAddress } from '../shared/kinds/namespaces/contents.ts';
 import type { HttpRequest } from '../shared/kubernetes/request/http.ts';
 import { failedRequests } from '../shared/kubernetes/request/log-throttle.ts';
 import { withoutWatchPrefix } from '../shared/kubernetes/request/request.ts';
@@ -73,6 +74,7 @@ export interface ClusterOptions {
   readonly staticTokens: readonly StaticTokenConfig[];
   /** Certificates in PEM that clients verify the listener with. Empty: those of their system. */
   readonly authorities: () => string;
+  readonly apiAddress: ApiAddress;
   readonly log: Log;
   readonly meter: Meter;
   readonly waker: Waker;
@@ -151,6 +153,7 @@ export function composeCluster(options: ClusterOptions): Cluster {
       accountTokens: { issuer: accountTokenIssuer(keepAccountKey(items), log), keys: accountKeys(items) },
       readPublicKey,
       apiAuthorities: options.authorities,
+      apiAddress: options.apiAddress,
       auditTrail: options.auditTrail,
       processFamilies: options.processFamilies,
       limits: CONCURRENT_API_LIMITS,

@@ -12,7 +12,7 @@ const REACHED_AT: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '
 const inUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host);
 
 export interface Front {
-  readonly listener: Pick<Listener, 'connections' | 'counters'>;
+  readonly listener: Pick<Listener, 'connections' | 'counters' | 'port'>;
   readonly url: string;
   /** Where this machine reaches it. */
   readonly ownUrl: string;

@@ -6,6 +6,7 @@
  */
 import { X509Certificate } from 'node:crypto';
 import { existsSync } from 'node:fs';
+import { networkInterfaces } from 'node:os';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { cloudNodeManifest } from '../functions/cloud-node/manifest.ts';
@@ -21,6 +22,7 @@ import type { Log } from '../shared/observability/log.ts';
 import { loggedResource } from '../shared/store/layout.ts';
 import type { Fence } from '../shared/store/move-rows.ts';
 import type { StoreChange } from '../shared/store/writes/store-change.ts';
+import { apiAddressOf } from './api-address.ts';
 import { isNameIn, readAuthorities, readCertificate } from './certificate.ts';
 import { sweepHourly } from './certificates/signing-requests.ts';
 import { changeDelivery, type PendingChanges } from './changes/change-delivery.ts';
@@ -190,6 +192,7 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
       clusterId: deployed?.clusterId ?? options.clusterId,
       staticTokens: users ?? staticTokensOf(credentials),
       authorities: () => caPem ?? '',
+      apiAddress: () => apiAddressOf(options.host, listener.port, networkInterfaces()),
       log,
       meter: metrics,
       waker: timers,

@@ -1,6 +1,7 @@
 /** The storage of each resource: most are plain objects, some have their own rows or a computed status. */
 
 import { type Policies, policyCache } from '../access/policy-cache.ts';
+import { defined } from '../defined.ts';
 import { type AdmissionPolicies, admissionPolicies } from '../kinds/admission-policies/policy-memory.ts';
 import {
   mutatingadmissionpolicies,
@@ -75,7 +76,7 @@ export interface Storages {
 }
 
 export function composeStorages(options: StorageOptions): Storages {
-  const { changes, clock, random, apiAuthorities = noAuthorities, makesInitialObjects = true } = options;
+  const { changes, clock, random, apiAuthorities = noAuthorities, apiAddress, makesInitialObjects = true } = options;
   const objects = clusterObjects(options);
   const plain: StorageContext['plain'] = (descriptor, more = {}) =>
     objectStorage(descriptor, { objects, changes, clock, ...more });
@@ -102,7 +103,7 @@ export function composeStorages(options: StorageOptions): Storages {
     makesInitialObjects,
     plain,
     storageOf,
-    newObject: () => ({ nowMs: clock.nowMs(), uuid: random.uuid, apiAuthorities }),
+    newObject: () => ({ nowMs: clock.nowMs(), uuid: random.uuid, apiAuthorities, ...defined({ apiAddress }) }),
     versionOf: async ({ resource }) => String(await changes.currentVersion(resource)),
     definitions,
     sections,

@@ -6,7 +6,7 @@ import type { AdmissionPolicies } from '../kinds/admission-policies/policy-memor
 import type { DefinitionCatalog } from '../kinds/customresourcedefinitions/catalog.ts';
 import type { DefinitionSections } from '../kinds/customresourcedefinitions/sections.ts';
 import type { ResourceDescriptor } from '../kinds/descriptor.ts';
-import type { ApiAuthorities, NewObjectContext } from '../kinds/namespaces/contents.ts';
+import type { ApiAddress, ApiAuthorities, NewObjectContext } from '../kinds/namespaces/contents.ts';
 import type { NamespacePolicies } from '../kinds/quotas/namespace-policies.ts';
 import type { ChangeLog } from '../store/change-log.ts';
 import type { ItemStore } from '../store/item-store.ts';
@@ -23,12 +23,14 @@ export interface StorageOptions {
   readonly changes: ChangeLog;
   /** Absent: none are published. */
   readonly apiAuthorities?: ApiAuthorities;
+  /** Absent: the API has no fixed address. */
+  readonly apiAddress?: ApiAddress;
   /** False in a process that may not write. Absent: true. */
   readonly makesInitialObjects?: boolean;
 }
 
 /** What the storage of a kind may use. */
-export interface StorageContext extends Required<Omit<StorageOptions, 'apiAuthorities' | 'pause'>> {
+export interface StorageContext extends Required<Omit<StorageOptions, 'apiAuthorities' | 'apiAddress' | 'pause'>> {
   /** The storage of plain objects in the `objects` table. */
   readonly plain: (descriptor: ResourceDescriptor, more?: Partial<ObjectStorageOptions>) => ResourceStorage;
   /** The storage of another resource. */

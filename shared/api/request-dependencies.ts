@@ -11,6 +11,7 @@ import type { Clock, RandomSource } from '../clock.ts';
 import { defined } from '../defined.ts';
 import type { Policy } from '../fleet/policy.ts';
 import { type CustomKinds, customKinds } from '../kinds/custom-resources/kinds.ts';
+import type { ApiAddress } from '../kinds/namespaces/contents.ts';
 import { findResource } from '../kinds/registry.ts';
 import { shardsOf } from '../kinds/resources.ts';
 import { viewerRules } from '../kinds/roles/default-policies.ts';
@@ -41,6 +42,8 @@ export interface RequestOptions {
   readonly makesInitialObjects?: boolean;
   /** Certificates in PEM that clients in pods trust. Absent: none are published. */
   readonly apiAuthorities?: () => string;
+  /** Absent: the API has no fixed address. */
+  readonly apiAddress?: ApiAddress;
   /** Absent in a process that serves no writes. */
   readonly readYaml?: ReadYaml;
   readonly gzip: Gzip;

@@ -23,6 +23,14 @@ export interface Credentials extends ServerCredentials {
 const AUTHORITY_NAME = 'nodekeeper local';
 /** Names and addresses of this machine for programs on it. */
 const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '::1'];
+/** What pods call the API by: the Service `kubernetes`. */
+const SERVICE_NAMES = [
+  '10.96.0.1',
+  'kubernetes',
+  'kubernetes.default',
+  'kubernetes.default.svc',
+  'kubernetes.default.svc.cluster.local',
+];
 const AUTHORITY_VALID_DAYS = 3_650;
 const SERVER_VALID_DAYS = 397;
 /** What a damaged file is not: an empty token would open the API to everybody. */
@@ -71,7 +79,7 @@ export async function openServerCredentials(
     return made.certificatePem;
   });
   const kept: Authority = { commonName: AUTHORITY_NAME, certificatePem, privateKeyPem };
-  const serverNames = [...new Set([...LOOPBACK_NAMES, ...names])];
+  const serverNames = [...new Set([...LOOPBACK_NAMES, ...SERVICE_NAMES, ...names])];
   /** With the authority behind it: a machine that joins knows the hash of its key alone. */
   const signServer = async (atMs: number): Promise<CertifiedKey> => {
     const signed = await makeServerCertificate(kept, { names: serverNames, nowMs: atMs, validDays: SERVER_VALID_DAYS });

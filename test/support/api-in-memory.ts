@@ -14,6 +14,7 @@ import type { Clock } from '../../shared/clock.ts';
 import { defined } from '../../shared/defined.ts';
 import { defaultPolicy, type Policy } from '../../shared/fleet/policy.ts';
 import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
+import type { ApiAddress } from '../../shared/kinds/namespaces/contents.ts';
 import type { KubeObject } from '../../shared/kinds/types.ts';
 import type { ItemStore } from '../../shared/store/item-store.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
@@ -61,6 +62,7 @@ export function apiInMemory(
     readonly busyMs?: () => number;
     readonly policy?: Partial<Policy>;
     readonly apiAuthorities?: () => string;
+    readonly apiAddress?: ApiAddress;
     /** Absent: watches are long polls. */
     readonly answerWatch?: AnswerWatch;
     /** Absent: a clock of its own. Pauses and `advance` are added to it. */
@@ -142,6 +144,7 @@ export function apiInMemory(
       busyMs: options.busyMs,
       answerWatch: options.answerWatch,
       apiAuthorities: options.apiAuthorities,
+      apiAddress: options.apiAddress,
     }),
   });
   return {

@@ -65,6 +65,7 @@ export async function sessionCluster(): Promise<SessionCluster> {
       groups,
     })),
     authorities: () => '',
+    apiAddress: () => undefined,
     authority,
     isServerName: () => false,
     log,

@@ -19,10 +19,14 @@ export interface NewObjectContext {
   readonly nowMs: number;
   readonly uuid: () => string;
   readonly apiAuthorities: ApiAuthorities;
+  readonly apiAddress?: ApiAddress;
 }
 
 /** Certificates in PEM that clients in pods trust. Empty: they use the authorities of their system. */
 export type ApiAuthorities = () => string;
+
+/** Where the API is reached inside of the network of its machines. Undefined: by a name only. */
+export type ApiAddress = () => { readonly ip: string; readonly port: number } | undefined;
 
 export const noAuthorities: ApiAuthorities = () => '';
 

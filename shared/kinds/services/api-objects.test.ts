@@ -34,3 +34,23 @@ it('a ComponentStatus says that the API is healthy, and cannot be written', asyn
   expect((await api.send('DELETE', `${statuses}/nodekeeper`)).code).toBe(405);
   expect((await api.send('GET', `${statuses}/other`)).code).toBe(404);
 });
+
+it('the endpoints follow the address of the API, and stay when a process knows none', async () => {
+  let address: { ip: string; port: number } | undefined = { ip: '192.0.2.7', port: 6443 };
+  const api = apiInMemory({ apiAddress: () => address });
+  const paths = [`${DEFAULT}/endpoints/kubernetes`, SLICE];
+  const endpointsOf = async () => {
+    const [endpoints, slice] = (await Promise.all(paths.map((path) => api.send('GET', path)))).map(({ body }) => body);
+    return [endpoints.subsets[0].addresses[0].ip, endpoints.subsets[0].ports[0].port, slice.endpoints[0].addresses[0]];
+  };
+  expect(await endpointsOf()).toEqual(['192.0.2.7', 6443, '192.0.2.7']);
+  const { resourceVersion } = (await api.send('GET', SLICE)).body.metadata;
+  expect((await api.send('GET', SLICE)).body.metadata).toMatchObject({ resourceVersion });
+
+  address = { ip: '192.0.2.8', port: 443 };
+  expect(await endpointsOf()).toEqual(['192.0.2.8', 443, '192.0.2.8']);
+
+  address = undefined;
+  expect(await endpointsOf()).toEqual(['192.0.2.8', 443, '192.0.2.8']);
+  expect((await api.send('GET', `${DEFAULT}/services/kubernetes`)).body.spec.clusterIP).toBe('10.96.0.1');
+});

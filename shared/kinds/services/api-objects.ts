@@ -2,11 +2,12 @@
  * Objects that stand for the API itself: the Service `kubernetes` with its Endpoints and EndpointSlice, and a
  * ComponentStatus. `kubectl cluster-info`, pods and monitoring look for them. A read creates a missing one.
  *
- * The endpoints have the address of the Service: the endpoint of the API has a name and no fixed address, and no
- * traffic is routed to either.
+ * The endpoints have the address of the API where it has one. On AWS it has a name and no fixed address: they have the
+ * address of the Service, and no traffic is routed to either.
  */
 
 import type { ListPage, ResourceStorage } from '../../api/resource-storage.ts';
+import { sameJson } from '../../kubernetes/causes.ts';
 import { formatTime } from '../../kubernetes/time.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
 import type { NewObjectContext } from '../namespaces/contents.ts';
@@ -22,26 +23,27 @@ const PORT = { name: 'https', port: 443, protocol: 'TCP' } as const;
 const service: Omit<KubeService, 'metadata'> = {
   spec: { clusterIP: ADDRESS, ports: [{ ...PORT, targetPort: PORT.port }] },
 };
-const ready: Omit<KubeEndpoints, 'metadata'> = { subsets: [{ addresses: [{ ip: ADDRESS }], ports: [PORT] }] };
-const slice: Omit<KubeEndpointSlice, 'metadata'> = {
-  addressType: 'IPv4',
-  endpoints: [{ addresses: [ADDRESS], conditions: { ready: true } }],
-  ports: [PORT],
-};
 
-const CONTENTS: ReadonlyMap<ResourceDescriptor, Omit<KubeObject, 'metadata'>> = new Map<
-  ResourceDescriptor,
-  Omit<KubeObject, 'metadata'>
->([
-  [services, service],
-  [endpoints, ready],
-  [endpointslices, slice],
-]);
+/** What follows the address of the API: all but the Service, of which clients may keep a copy. */
+function endpointsAt(descriptor: ResourceDescriptor, ip: string, port: number): Omit<KubeObject, 'metadata'> {
+  const ports = [{ ...PORT, port }];
+  const mirrored: Omit<KubeEndpoints, 'metadata'> = { subsets: [{ addresses: [{ ip }], ports }] };
+  const slice: Omit<KubeEndpointSlice, 'metadata'> = {
+    addressType: 'IPv4',
+    endpoints: [{ addresses: [ip], conditions: { ready: true } }],
+    ports,
+  };
+  return descriptor === endpoints ? mirrored : slice;
+}
+
 const LABELS = new Map<ResourceDescriptor, Readonly<Record<string, string>>>([
   [services, { component: 'apiserver', provider: 'kubernetes' }],
   [endpoints, { 'endpointslice.kubernetes.io/skip-mirror': 'true' }],
   [endpointslices, { 'kubernetes.io/service-name': NAME }],
 ]);
+
+const isPartOf = (content: object, object: object): boolean =>
+  Object.entries(content).every(([key, value]) => sameJson(value, Reflect.get(object, key)));
 
 /** @param descriptor of services, endpoints or endpointslices */
 export function withApiObject(
@@ -51,8 +53,17 @@ export function withApiObject(
 ): ResourceStorage {
   async function ensure(): Promise<KubeObject | undefined> {
     const existing = await storage.get(NAMESPACE, NAME);
-    if (existing !== undefined) return existing;
-    const { nowMs, uuid } = context();
+    const { nowMs, uuid, apiAddress } = context();
+    const address = apiAddress?.();
+    const { ip, port } = address ?? { ip: ADDRESS, port: PORT.port };
+    const content = descriptor === services ? service : endpointsAt(descriptor, ip, port);
+    if (existing !== undefined) {
+      // A process that knows no address leaves what another one wrote.
+      const isCurrent = address === undefined || descriptor === services || isPartOf(content, existing);
+      if (isCurrent) return existing;
+      const updated = await storage.update({ ...existing, ...content }, existing);
+      return updated.kind === 'written' ? updated.object : storage.get(NAMESPACE, NAME);
+    }
     const metadata = {
       name: NAME,
       namespace: NAMESPACE,
@@ -60,9 +71,7 @@ export function withApiObject(
       creationTimestamp: formatTime(nowMs),
       labels: { ...LABELS.get(descriptor) },
     };
-    const created = await storage.create(
-      descriptor.prepareForCreate({ ...CONTENTS.get(descriptor), metadata }, { nowMs }),
-    );
+    const created = await storage.create(descriptor.prepareForCreate({ ...content, metadata }, { nowMs }));
     return created.kind === 'written' ? created.object : storage.get(NAMESPACE, NAME);
   }
   return {
