@@ -1,0 +1,68 @@
+/**
+ * npm run drill -- [--from REF] [--machines N] [--settle SECONDS]
+ *
+ * Changes a running cluster from the build of a ref to this one, back and forward again, while machines beat, clients
+ * write and pods are rolled out. Exit code 1 after a false mark, a lost write, a restarted container or a rollout that
+ * did not end.
+ */
+import { optionValues, wholeNumber } from '../../shared/host/command-line.ts';
+import { StartError } from '../../shared/host/start-error.ts';
+import { Builds, commitOf, previousRef } from './build.ts';
+import { isClean, type Phase, runDrill } from './drill.ts';
+import { faultsOf, phaseTable } from './phase-table.ts';
+import { openServeHome } from './serve-home.ts';
+
+const USAGE = `Usage: npm run drill -- [--from REF] [--machines N] [--settle SECONDS]
+
+  --from REF        the build before this one (the last tag, else HEAD~1)
+  --machines N      simulated machines (500)
+  --settle SECONDS  after each change, for marks that come late (75)
+`;
+const WAIT_SECONDS_MAX = 600;
+
+async function run(words: readonly string[]): Promise<void> {
+  const text = { type: 'string' } as const;
+  const values = optionValues(words, {
+    from: text,
+    machines: text,
+    settle: text,
+    help: { type: 'boolean' },
+  });
+  if (values.help) {
+    process.stdout.write(USAGE);
+    return;
+  }
+  const options = {
+    machines: wholeNumber('machines', values.machines, { least: 1, most: 10_000, otherwise: 500 }),
+    settleSeconds: wholeNumber('settle', values.settle, { least: 0, most: 3_600, otherwise: 75 }),
+    waitSecondsMax: WAIT_SECONDS_MAX,
+  };
+  const ref = values.from ?? previousRef();
+  const builds = new Builds();
+  process.once('exit', () => builds.remove());
+  const phases: Phase[] = [];
+  const from = builds.ofCommit(ref, commitOf(ref));
+  const current = builds.current();
+  const home = await openServeHome(from);
+  try {
+    await runDrill(home, [current, from, current], options, (phase) => {
+      phases.push(phase);
+      console.error(`${phase.home}, ${phase.build}: ${isClean(phase) ? 'clean' : 'NOT CLEAN'}`);
+    });
+  } finally {
+    await home.stop();
+  }
+  console.log(phaseTable(phases));
+  for (const fault of phases.flatMap(faultsOf)) console.log(fault);
+  if (!phases.every(isClean)) process.exitCode = 1;
+}
+
+// At its exit, clusters and builds are removed.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+try {
+  await run(process.argv.slice(2));
+} catch (error) {
+  if (!(error instanceof StartError)) throw error;
+  console.error(`drill: ${error.message}`);
+  process.exitCode = 2;
+}
