@@ -30,6 +30,7 @@ import {
   logsVersionOf,
   podsVersionOf,
   renewIntervalMs,
+  servicesVersionOf,
   volumesVersionOf,
 } from '../rules/lease.ts';
 import type { ClockReading } from '../rules/offline-stop.ts';
@@ -68,6 +69,8 @@ export interface LeaseLoop {
   onLogRequest(listener: () => void): void;
   /** Something is to be done for volumes of this node. */
   onVolumeWork(listener: () => void): void;
+  /** Services, their endpoints or NetworkPolicies may have changed. */
+  onServicesChange(listener: () => void): void;
 }
 
 export function createLeaseLoop(
@@ -124,6 +127,7 @@ export function createLeaseLoop(
     onPodsChange: (listener) => beats.onPodsChange(listener),
     onLogRequest: (listener) => beats.onLogRequest(listener),
     onVolumeWork: (listener) => beats.onVolumeWork(listener),
+    onServicesChange: (listener) => beats.onServicesChange(listener),
   };
 }
 
@@ -135,9 +139,11 @@ class AcknowledgedBeats {
   readonly #podsListeners: (() => void)[] = [];
   readonly #logListeners: (() => void)[] = [];
   readonly #volumeListeners: (() => void)[] = [];
+  readonly #servicesListeners: (() => void)[] = [];
   #podsVersion: string | undefined;
   #logsVersion: string | undefined;
   #volumesVersion: string | undefined;
+  #servicesVersion: string | undefined;
   /** Monotonic milliseconds. */
   #lastAtMs: number | undefined;
 
@@ -165,6 +171,10 @@ class AcknowledgedBeats {
     this.#volumeListeners.push(listener);
   }
 
+  onServicesChange(listener: () => void): void {
+    this.#servicesListeners.push(listener);
+  }
+
   addDirect(sentAt: ClockReading): void {
     for (const listener of this.#directListeners) listener(sentAt);
   }
@@ -176,6 +186,9 @@ class AcknowledgedBeats {
     const volumesVersion = volumesVersionOf(lease);
     const isVolumeAsked = volumesVersion !== this.#volumesVersion;
     this.#volumesVersion = volumesVersion;
+    const servicesVersion = servicesVersionOf(lease);
+    const haveServicesChanged = servicesVersion !== this.#servicesVersion;
+    this.#servicesVersion = servicesVersion;
     const podsVersion = podsVersionOf(lease);
     const havePodsChanged = podsVersion !== this.#podsVersion;
     this.#podsVersion = podsVersion;
@@ -186,5 +199,6 @@ class AcknowledgedBeats {
     if (havePodsChanged) for (const listener of this.#podsListeners) listener();
     if (isLogRequested) for (const listener of this.#logListeners) listener();
     if (isVolumeAsked) for (const listener of this.#volumeListeners) listener();
+    if (haveServicesChanged) for (const listener of this.#servicesListeners) listener();
   }
 }

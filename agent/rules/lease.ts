@@ -18,6 +18,7 @@ export const PODS_VERSION_ANNOTATION = 'nodekeeper.dev/pods-version';
 /** The same for requests for logs of its pods. */
 export const LOGS_VERSION_ANNOTATION = 'nodekeeper.dev/logs-version';
 export const VOLUMES_VERSION_ANNOTATION = 'nodekeeper.dev/volumes-version';
+export const SERVICES_VERSION_ANNOTATION = 'nodekeeper.dev/services-version';
 
 const DEFAULT_LEASE_DURATION_SECONDS = 40;
 /** A Lease is renewed four times per lease duration. */
@@ -100,6 +101,7 @@ export function renewedLease(
     [PODS_VERSION_ANNOTATION]: _pods,
     [LOGS_VERSION_ANNOTATION]: _logs,
     [VOLUMES_VERSION_ANNOTATION]: _volumes,
+    [SERVICES_VERSION_ANNOTATION]: _services,
     [BEAT_INTERVAL_ANNOTATION]: _interval,
     [LEASE_DURATION_ANNOTATION]: _duration,
     [HEARTBEAT_URL_ANNOTATION]: _url,
@@ -191,6 +193,10 @@ export const logsVersionOf = (lease: KubeObject): string | undefined =>
 /** Undefined until a volume of the node is to be made for the first time. */
 export const volumesVersionOf = (lease: KubeObject): string | undefined =>
   lease.metadata.annotations?.[VOLUMES_VERSION_ANNOTATION];
+
+/** Undefined until the node is on the list of those that route Services. */
+export const servicesVersionOf = (lease: KubeObject): string | undefined =>
+  lease.metadata.annotations?.[SERVICES_VERSION_ANNOTATION];
 
 /** The URL for heartbeats in an answer to a heartbeat; undefined: there is none, or it is no https URL of a server. */
 export function heartbeatUrlOf(answer: unknown): string | undefined {

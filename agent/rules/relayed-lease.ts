@@ -9,13 +9,19 @@ import { USAGE_ANNOTATION } from '../../shared/fleet/nodes/node-usage.ts';
 import type { KubeObject } from '../../shared/kinds/types.ts';
 import type { KubeAnswer } from '../ports/kube-api.ts';
 import { leaseIn } from './kube-answer.ts';
-import { LOGS_VERSION_ANNOTATION, PODS_VERSION_ANNOTATION, VOLUMES_VERSION_ANNOTATION } from './lease.ts';
+import {
+  LOGS_VERSION_ANNOTATION,
+  PODS_VERSION_ANNOTATION,
+  SERVICES_VERSION_ANNOTATION,
+  VOLUMES_VERSION_ANNOTATION,
+} from './lease.ts';
 
 /** Annotations that the server sets in an answer, that a machine evaluates, and that it never sends. */
 const NEWS = [
   PODS_VERSION_ANNOTATION,
   LOGS_VERSION_ANNOTATION,
   VOLUMES_VERSION_ANNOTATION,
+  SERVICES_VERSION_ANNOTATION,
   BEAT_INTERVAL_ANNOTATION,
   LEASE_DURATION_ANNOTATION,
 ] as const;

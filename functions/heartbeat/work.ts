@@ -35,6 +35,7 @@ import {
   leaseMergePatch,
   leaseOf,
   PODS_VERSION_ANNOTATION,
+  SERVICES_VERSION_ANNOTATION,
   VOLUMES_VERSION_ANNOTATION,
 } from '../../shared/kinds/leases/lease-record.ts';
 import { type LeaseWriteOutcome, renewLease } from '../../shared/kinds/leases/lease-store.ts';
@@ -279,7 +280,7 @@ function answerOf(outcome: LeaseWriteOutcome, { beat, warnings, beatTimes }: Ans
 }
 
 /**
- * The Lease, with annotations for the agent: versions of its node's pods, volumes and log requests, the times of its
+ * The Lease, with annotations for the agent: versions of its node's pods, volumes, Services and logs, the times of its
  * profile, and the URL of this function. Without the usage: the agent sends it with each heartbeat, and its bytes in
  * each answer would cost more than all reads of ticks.
  */
@@ -292,6 +293,7 @@ function leaseForResponse(
   const podsVersion = COUNTERS.podsVersion.of(row);
   const logsVersion = COUNTERS.logsVersion.of(row);
   const volumesVersion = COUNTERS.volumesVersion.of(row);
+  const servicesVersion = COUNTERS.servicesVersion.of(row);
   const { annotations: { [USAGE_ANNOTATION]: _usage, ...stored } = {}, ...metadata } = lease.metadata;
   const annotations = {
     ...stored,
@@ -299,6 +301,7 @@ function leaseForResponse(
     ...(podsVersion === undefined ? {} : { [PODS_VERSION_ANNOTATION]: String(podsVersion) }),
     ...(logsVersion === undefined ? {} : { [LOGS_VERSION_ANNOTATION]: String(logsVersion) }),
     ...(volumesVersion === undefined ? {} : { [VOLUMES_VERSION_ANNOTATION]: String(volumesVersion) }),
+    ...(servicesVersion === undefined ? {} : { [SERVICES_VERSION_ANNOTATION]: String(servicesVersion) }),
     ...(heartbeatUrl === undefined ? {} : { [HEARTBEAT_URL_ANNOTATION]: heartbeatUrl }),
   };
   return { ...lease, metadata: Object.keys(annotations).length === 0 ? metadata : { ...metadata, annotations } };

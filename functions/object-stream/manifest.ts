@@ -34,6 +34,7 @@ export const objectStreamManifest = {
       'cidr#*': ['DeleteItem', 'PutItem', 'Query'],
       parked: ['DeleteItem', 'GetItem', 'UpdateItem'],
       scheduler: ['GetItem', 'UpdateItem'],
+      'service-readers': ['DeleteItem', 'PutItem'],
     },
   },
 } as const satisfies FunctionManifest;

@@ -4,8 +4,8 @@
  *
  * Node  events RegisteredNode and RemovingNode, once for each uid; taints and labels (node-taints/reconcile.ts);
  *       removal from the eviction queue when Ready; evictions of its pods when its NoExecute taints changed; pod CIDRs
- *       (cidrs/reconcile.ts); the list of nodes that EC2 is asked about (maintain-watch-list.ts); the quarantine of
- *       missing node names (maintain-work-list.ts)
+ *       (cidrs/reconcile.ts); the list of nodes that EC2 is asked about (maintain-watch-list.ts), and that of nodes
+ *       that route Services (service-readers.ts); the quarantine of missing node names (maintain-work-list.ts)
  * Pod   evictions of its node when it is bound, deleted, or changes its tolerations; a not-ready mark when it is bound
  *       to a node that is not Ready; the work list of pod-gc; the pods version of its node, unless only its status
  *       changed

@@ -6,10 +6,11 @@ import { evictPods } from '../../shared/fleet/evictions/reconcile.ts';
 import { isSilentNode } from '../../shared/fleet/evictions/removal-time.rule.ts';
 import { cloudWatchWorks } from '../../shared/fleet/instances/maintain-watch-list.ts';
 import { markPods } from '../../shared/fleet/marks/mark-pods.ts';
-import { changeNode } from '../../shared/fleet/nodes/change-node.ts';
+import { changeNode, nodeRef } from '../../shared/fleet/nodes/change-node.ts';
 import { marksPodsBoundNow, readyStatusOf } from '../../shared/fleet/nodes/conditions.ts';
 import { podsChanged, readHealth } from '../../shared/fleet/nodes/health-store.ts';
 import { reportUnwritable } from '../../shared/fleet/nodes/report-unwritable.ts';
+import { readerPartOf, settleServiceReader } from '../../shared/fleet/nodes/service-readers.ts';
 import { zoneKeyOf } from '../../shared/fleet/nodes/zone.ts';
 import { profileDraft, silenceDraft, taintsDraft } from '../../shared/fleet/taints/decisions.ts';
 import { noExecuteTaints } from '../../shared/fleet/taints/taint-times.ts';
@@ -37,6 +38,7 @@ export const WORK_KINDS = [
   'cloudWatch',
   'evictions',
   'scheduling',
+  'serviceReaders',
 ] as const;
 export type WorkKind = (typeof WORK_KINDS)[number];
 
@@ -85,6 +87,7 @@ const WORKS: Readonly<Record<WorkKind, WorksOf>> = {
   cloudWatch: (dependencies, { nodes }) => cloudWatchWorks(dependencies, nodes),
   evictions: evictionWorks,
   scheduling: (dependencies, changes) => schedulingWorks(dependencies, changes),
+  serviceReaders: (dependencies, { nodes }) => serviceReaderWorks(dependencies, nodes),
 };
 
 export const worksOf = (
@@ -258,6 +261,21 @@ function boundPodWorks(
       },
     },
   ];
+}
+
+/** One work per node that routes Services, or did, if its place on their list may change. */
+function serviceReaderWorks({ items, objects }: WorksDependencies, nodes: readonly NodeChange[]): RecordWork[] {
+  const concerned = nodes.filter(
+    ({ before, after, isRetry }) => isRetry === true || !jsonEqual(readerPartOf(before), readerPartOf(after)),
+  );
+  return [...groupedBy(concerned, nameOf)].map(([nodeName, changes]) => ({
+    of: positionsOf(changes),
+    run: async () => {
+      const last = changes.at(-1)!;
+      const { uid = '' } = (last.after ?? last.before)?.metadata ?? {};
+      await settleServiceReader(items, { nodeName, uid }, await objects.get(nodeRef(nodeName)));
+    },
+  }));
 }
 
 /** A node that a change concerns. */

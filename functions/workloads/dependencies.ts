@@ -4,6 +4,7 @@ import type { KubeObject, KubePersistentVolume, KubeStorageClass } from '../../s
 import { type ObjectCopy, objectCopy } from '../../shared/store/object-copy.ts';
 import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';
 import { type NodeCopy, nodeCopy } from './daemonsets/node-copy.ts';
+import { type Announcements, announcements } from './endpoints/announcements.ts';
 import { type KnownSelectors, knownSelectors } from './pods/known-selectors.ts';
 import { listObjects } from './pods/list-objects.ts';
 import { type SpacedCounts, spacedCounts } from './pods/spaced-counts.ts';
@@ -20,6 +21,7 @@ export interface WorkloadDependencies extends WorkDependencies, WorkloadPorts {
   readonly budgets: KnownSelectors;
   readonly services: KnownSelectors;
   readonly counts: SpacedCounts;
+  readonly announcements: Announcements;
   /** Labels and taints of every Node, for DaemonSets. */
   readonly daemonNodes: NodeCopy;
   /** Every PersistentVolume and StorageClass, for claims without a volume. */
@@ -43,6 +45,7 @@ export const workloadDependencies = (common: WorkDependencies, ports: WorkloadPo
   budgets: knownSelectors(common.objects, common.clock, 'poddisruptionbudgets'),
   services: knownSelectors(common.objects, common.clock, 'services'),
   counts: spacedCounts(common.clock),
+  announcements: announcements(common.clock),
   daemonNodes: nodeCopy(common),
   volumes: copyOf(common, 'persistentvolumes'),
   storageClasses: copyOf(common, 'storageclasses'),

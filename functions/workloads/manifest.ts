@@ -79,7 +79,7 @@ export const workloadsManifest = {
   timeoutSeconds: 60,
   environment: POLICY_AND_TABLES,
   tables: {
-    // The news for an agent that has a volume to make.
+    // The news for agents: a volume to make, changed Services.
     health: ['UpdateItem'],
     objects: ['BatchGetItem', 'ConditionCheckItem', 'DeleteItem', 'GetItem', 'Query', ...COMMIT],
     control: {
@@ -87,6 +87,7 @@ export const workloadsManifest = {
       fleet: ['GetItem'],
       'owner#*': ['DeleteItem', 'GetItem', 'UpdateItem'],
       scheduler: ['UpdateItem'],
+      'service-readers': ['Query'],
       'volume-work#*': ['PutItem'],
       'workload-shortages': ['GetItem', 'PutItem'],
       'workloads-due': ['DeleteItem', 'PutItem', 'Query'],

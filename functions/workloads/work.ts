@@ -7,6 +7,7 @@
 
 import { defined } from '../../shared/defined.ts';
 import { gateVerdictFor } from '../../shared/fleet/marks/gate.ts';
+import { ALL_ZONES } from '../../shared/fleet/nodes/service-readers.ts';
 import { controllerOf } from '../../shared/kinds/controller-of.ts';
 import { isFullyBound } from '../../shared/kinds/persistentvolumes/binding.rule.ts';
 import type { KubeDaemonSet, KubeJob, KubeNode, KubeObject, ObjectRef, PodSpec } from '../../shared/kinds/types.ts';
@@ -56,6 +57,7 @@ import { syncDefinition } from './definitions/reconcile.ts';
 import type { WorkloadDependencies } from './dependencies.ts';
 import { syncDeployment } from './deployments/reconcile.ts';
 import { budgetsSelecting, syncBudget, unsettledBudgets } from './disruption/reconcile.ts';
+import { announce, announceNow } from './endpoints/announcements.ts';
 import { servicesSelecting, syncEndpoints, syncMirror, unfilledServices } from './endpoints/reconcile.ts';
 import { checkOwner, collectDependents, finishDeletion, ownerRef } from './garbage-collector/reconcile.ts';
 import { finishedCondition } from './jobs/outcome.rule.ts';
@@ -186,6 +188,7 @@ async function dueKeyOfOwner(
 
 function dueKeyOf(work: Exclude<Work, FinishOwner>): DueKey {
   if (work.kind === 'nodesChanged') return { kind: 'daemonSets' };
+  if (work.kind === 'announce') return { kind: 'announce', zone: work.zones.length === 1 ? work.zones[0]! : ALL_ZONES };
   // The content of the volume is not stored any more: if this fails twice, the directory stays.
   if (work.kind === 'removeDirectory') return { kind: 'workload', ref: work.ref };
   if (work.kind === 'collect') return { kind: 'collect', ownerUid: work.ownerUid };
@@ -232,6 +235,8 @@ async function perform(dependencies: WorkloadDependencies, work: Work, read: Rea
       dependencies.services.forget();
       // Another process may know the former selector until then.
       return addDue(dependencies.items, { atMs: dependencies.clock.nowMs() + KNOWN_FOR_MS, key: dueKeyOf(work) });
+    case 'announce':
+      return announce(dependencies, work.zones);
     case 'mirror':
       await syncMirror(dependencies, work.ref);
       return;
@@ -542,6 +547,8 @@ async function runDue(dependencies: WorkloadDependencies, key: DueKey): Promise<
     }
     case 'podEnded':
       return syncIfRecreated(dependencies, key.ref);
+    case 'announce':
+      return announceNow(dependencies, [key.zone]);
     case 'daemonSets':
       return syncUnsettledDaemonSets(dependencies);
     case 'sweep':

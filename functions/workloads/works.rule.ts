@@ -15,6 +15,7 @@ import type {
 } from '../../shared/kinds/types.ts';
 import { jsonEqual } from '../../shared/kubernetes/json.ts';
 import { labelsOfConcern } from './disruption/rule.ts';
+import { concernedZones, unitedZones } from './endpoints/announcements.rule.ts';
 import { labelsOfEndpoints, SERVICE_NAME_LABEL } from './endpoints/rule.ts';
 import type { OwnerCoordinates } from './garbage-collector/rule.ts';
 
@@ -52,6 +53,8 @@ export type Work =
   | { readonly kind: 'services'; readonly ref: ObjectRef; readonly labels: readonly Labels[] }
   /** A Service selects other pods than before. */
   | { readonly kind: 'reselect'; readonly ref: ObjectRef }
+  /** Agents of these zones that route Services read what changed. */
+  | { readonly kind: 'announce'; readonly zones: readonly string[] }
   /** Endpoints that a client wrote are mirrored into EndpointSlices. `ref`: their Service. */
   | { readonly kind: 'mirror'; readonly ref: ObjectRef }
   /** A new owner: objects that it selects may be there already. */
@@ -128,8 +131,7 @@ export function requiredWorks(records: readonly ObjectRecord[]): readonly Requir
   const ofNodes = records.filter(({ ref }) => ref.resource === 'nodes');
   for (const record of records) {
     for (const work of record.ref.resource === 'nodes' ? dependentsWorks(record) : worksOf(record)) {
-      const isKeyedByRef = work.kind === 'adopt' || work.kind === 'budgets' || work.kind === 'services';
-      const key = JSON.stringify(isKeyedByRef ? { kind: work.kind, ref: work.ref } : work);
+      const key = JSON.stringify(keyOf(work));
       const found = byKey.get(key);
       byKey.set(key, {
         of: [...(found?.of ?? []), record.position],
@@ -145,14 +147,33 @@ export function requiredWorks(records: readonly ObjectRecord[]): readonly Requir
   return [...byKey.values(), ...(ofNodes.length === 0 ? [] : [nodesChanged])];
 }
 
+/** One work per batch has it. */
+function keyOf(work: Work): unknown {
+  switch (work.kind) {
+    case 'announce':
+      return { kind: work.kind };
+    case 'adopt':
+    case 'budgets':
+    case 'services':
+      return { kind: work.kind, ref: work.ref };
+    default:
+      return work;
+  }
+}
+
 /** The union of two works with one key. */
-const merged = (first: Work, next: Work): Work =>
-  (first.kind === 'budgets' || first.kind === 'services') && first.kind === next.kind
+function merged(first: Work, next: Work): Work {
+  if (first.kind === 'announce' && next.kind === 'announce') {
+    return { ...first, zones: unitedZones(first.zones, next.zones) };
+  }
+  return (first.kind === 'budgets' || first.kind === 'services') && first.kind === next.kind
     ? { ...first, labels: [...first.labels, ...next.labels] }
     : first;
+}
 
 function worksOf({ ref, before, after }: ObjectRecord): readonly Work[] {
   const labels = labelsOfConcern(ref.resource, before, after);
+  const zones = concernedZones(ref, before, after);
   const budgets = { resource: 'poddisruptionbudgets', namespace: ref.namespace, name: '' };
   const works: Work[] = [
     ...controllersOf(ref, before, after === undefined),
@@ -161,6 +182,7 @@ function worksOf({ ref, before, after }: ObjectRecord): readonly Work[] {
     ...ofNamespace(ref, before, after),
     ...(labels.length === 0 ? [] : [{ kind: 'budgets' as const, ref: budgets, labels }]),
     ...ofServices(ref, before, after),
+    ...(zones.length === 0 ? [] : [{ kind: 'announce' as const, zones }]),
     ...ofVolumes(ref, before, after),
   ];
   works.push(...dependentsWorks({ ref, ...defined({ before, after }) }));

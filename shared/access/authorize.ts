@@ -114,6 +114,10 @@ const NODE_RULES: readonly NodeRule[] = [
   { group: '', resource: 'persistentvolumes', verbs: ['create', 'delete'] },
   { group: '', resource: 'services', verbs: READ },
   { group: '', resource: 'endpoints', verbs: ['get'] },
+  // As upstream's role system:node-proxier: an agent routes Services itself, and enforces NetworkPolicies.
+  { group: 'discovery.k8s.io', resource: 'endpointslices', verbs: ['list', 'watch'] },
+  { group: 'networking.k8s.io', resource: 'networkpolicies', verbs: ['list', 'watch'] },
+  { group: 'nodekeeper.dev', resource: 'changereads', verbs: ['create'] },
   { group: 'node.k8s.io', resource: 'runtimeclasses', verbs: READ },
   // A kubelet asks these about the callers of its own API.
   { group: 'authentication.k8s.io', resource: 'tokenreviews', verbs: ['create'] },

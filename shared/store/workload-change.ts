@@ -6,7 +6,7 @@
 
 import { isNamespaceContent } from '../kinds/namespaces/content-names.ts';
 import { isMirrored } from '../kinds/services/mirrored-endpoints.ts';
-import type { KubeConfigMap, KubeEndpoints, KubeJob, KubeObject, KubePod } from '../kinds/types.ts';
+import type { KubeConfigMap, KubeEndpointSlice, KubeEndpoints, KubeJob, KubeObject, KubePod } from '../kinds/types.ts';
 import { jsonEqual } from '../kubernetes/json.ts';
 
 /** Finalizers of an object that is deleted after its dependents. */
@@ -86,6 +86,14 @@ const READ_PARTS: Readonly<Record<string, ReadPart>> = {
   ],
   // Their endpoints follow.
   services: ({ metadata, spec }) => [metadata.labels, metadata.deletionTimestamp, metadata.finalizers, spec],
+  // Agents that route Services read them.
+  endpointslices: ({ metadata, addressType, endpoints, ports }: KubeEndpointSlice) => [
+    metadata.labels,
+    addressType,
+    endpoints,
+    ports,
+  ],
+  networkpolicies: ({ spec }) => spec,
   persistentvolumeclaims: wholePart,
   persistentvolumes: wholePart,
   // Claims wait for a class, or for a default one.

@@ -22,6 +22,8 @@ export type DueKey =
   | { readonly kind: 'sweep' }
   | { readonly kind: 'daemonSets' }
   | { readonly kind: 'workload' | RepeatedKind; readonly ref: ObjectRef }
+  /** Services changed for the agents of a zone (functions/workloads/endpoints/announcements.ts). */
+  | { readonly kind: 'announce'; readonly zone: string }
   /** Dependents of an owner: that was removed, or, `dependents`, that may exist. */
   | { readonly kind: 'collect' | 'dependents'; readonly ownerUid: string };
 
@@ -34,12 +36,14 @@ export interface DueRow {
 
 const SWEEP = 'sweep';
 const DAEMON_SETS = 'daemonSets';
+const ANNOUNCE = 'announce=';
 const OF_OWNER = ['collect', 'dependents'] as const;
 const REPEATED: readonly RepeatedKind[] = ['finish', 'adopt', 'podEnded'];
 
 export function textOf(key: DueKey): string {
   if (key.kind === 'sweep') return SWEEP;
   if (key.kind === 'daemonSets') return DAEMON_SETS;
+  if (key.kind === 'announce') return `${ANNOUNCE}${key.zone}`;
   if ('ownerUid' in key) return `${key.kind}=${key.ownerUid}`;
   const { resource, namespace, name } = key.ref;
   return `${key.kind === 'workload' ? '' : `${key.kind}=`}${resource}:${namespace}/${name}`;
@@ -48,6 +52,7 @@ export function textOf(key: DueKey): string {
 function keyOfText(text: string): DueKey {
   if (text === SWEEP) return { kind: 'sweep' };
   if (text === DAEMON_SETS) return { kind: 'daemonSets' };
+  if (text.startsWith(ANNOUNCE)) return { kind: 'announce', zone: text.slice(ANNOUNCE.length) };
   const ofOwner = OF_OWNER.find((each) => text.startsWith(`${each}=`));
   if (ofOwner !== undefined) return { kind: ofOwner, ownerUid: text.slice(ofOwner.length + 1) };
   const kind = REPEATED.find((each) => text.startsWith(`${each}=`));

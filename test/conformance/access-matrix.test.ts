@@ -356,6 +356,11 @@ const UNREFUSED: readonly Unrefused[] = [
     why: 'as upstream: kubelets list them. 400: an unknown field selector',
   },
   {
+    what: 'list all EndpointSlices and NetworkPolicies',
+    line: /^(GET|HEAD) (watch\/)?(endpointslices\.discovery|networkpolicies\.networking)\.k8s\.io( of all namespaces)?: (200|400)$/,
+    why: 'as upstream’s role of kube-proxy: an agent routes Services, and network plugins enforce policies on each node. 400: an unknown field selector',
+  },
+  {
     what: 'list its own Node, and its own pods in all namespaces',
     line: /^GET (watch\/)?(nodes|pods)( of all namespaces)?: 200$/,
     why: 'a field selector restricts the list to itself; without one 403. A second, empty selector does not widen it',

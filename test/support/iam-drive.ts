@@ -101,6 +101,7 @@ export async function driveEverything(recordFile: string, say: (line: string) =>
       podGarbage,
       placedPods,
       claimedVolumes,
+      routedServices,
       customResources,
       deployedPods,
       deletedNode,
@@ -163,6 +164,20 @@ async function claimedVolumes({ send, shows }: Stage): Promise<void> {
   await send('POST', leases, { metadata: { name: 'driven' }, spec: { holderIdentity: 'one' } });
   const { body: lease } = await send('GET', `${leases}/driven`);
   await send('PUT', `${leases}/driven`, { ...lease, spec: { holderIdentity: 'two' } });
+}
+
+/** A node that routes Services joins the list of those that are notified of changes, and leaves it. */
+async function routedServices({ send, gone }: Stage): Promise<void> {
+  const node = { metadata: { name: 'routes-services', annotations: { 'nodekeeper.dev/services': 'nftables' } } };
+  await mustBe(201, send('POST', NODES, node));
+  const services = '/api/v1/namespaces/default/services';
+  const spec = { ports: [{ port: 80 }] };
+  await mustBe(201, send('POST', services, { metadata: { name: 'routed' }, spec }));
+  const resources = [{ group: '', resource: 'services', after: '0' }];
+  await mustBe(201, send('POST', `${OWN}/changereads`, { spec: { resources, consistent: true } }));
+  await send('DELETE', `${services}/routed`);
+  await send('DELETE', `${NODES}/routes-services`);
+  await gone(`${NODES}/routes-services`);
 }
 
 /** A definition with an object that is deleted with it. */

@@ -134,6 +134,8 @@ export const COUNTERS = {
   logsVersion: number('j'),
   /** Changes whenever its agent has to make or remove a volume (volume-work-store.ts). Absent before the first time. */
   volumesVersion: number('q'),
+  /** Changes whenever Services may have changed for its agent (service-readers.ts). Absent before the first time. */
+  servicesVersion: number('E'),
 };
 
 const NODE_HEALTH = { nodeName: present(text('sk')), ...DIGEST };

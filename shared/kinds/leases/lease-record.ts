@@ -37,6 +37,8 @@ export const PODS_VERSION_ANNOTATION = 'nodekeeper.dev/pods-version';
 export const LOGS_VERSION_ANNOTATION = 'nodekeeper.dev/logs-version';
 /** The same for volumes that the agent makes or removes. */
 export const VOLUMES_VERSION_ANNOTATION = 'nodekeeper.dev/volumes-version';
+/** The same for Services, their endpoints and NetworkPolicies. */
+export const SERVICES_VERSION_ANNOTATION = 'nodekeeper.dev/services-version';
 
 /**
  * Bytes of the JSON text, a holder other than the node, and the usage of the machine, together. The other attributes of
@@ -109,6 +111,7 @@ export function leaseReplacement(lease: KubeObject): LeaseChangeResult {
     [PODS_VERSION_ANNOTATION]: _pods,
     [LOGS_VERSION_ANNOTATION]: _logs,
     [VOLUMES_VERSION_ANNOTATION]: _volumes,
+    [SERVICES_VERSION_ANNOTATION]: _services,
     [BEAT_INTERVAL_ANNOTATION]: _interval,
     [LEASE_DURATION_ANNOTATION]: _duration,
     [HEARTBEAT_URL_ANNOTATION]: _url,
