@@ -35,6 +35,16 @@ export interface WitnessConfig {
   readonly port: number;
 }
 
+/** This machine routes Services and answers their names (docs/services.md). */
+export interface ServicesConfig {
+  /** Endpoints of the machine's zone alone, or of all zones. */
+  readonly endpoints: 'zone' | 'all';
+  /** Address of this machine at which pods ask for names. */
+  readonly dnsAddress: string;
+  /** Domain of the cluster. */
+  readonly clusterDomain: string;
+}
+
 export type RuntimeName = 'none' | 'exec' | 'podman';
 export type TopologyPolicy = 'none' | 'best-effort' | 'restricted' | 'single-numa-node';
 
@@ -57,6 +67,8 @@ export interface AgentConfig {
   readonly relay?: RelayConfig;
   /** Absent: no relay, or turned off. This machine is then not watched by its site. */
   readonly witness?: WitnessConfig;
+  /** Absent: Services are not routed on this machine. */
+  readonly services?: ServicesConfig;
   /** `id.secret`, exchanged once for a node identity. */
   readonly bootstrapToken?: string;
   /** A bearer token that is sent unchanged, instead of an identity of our own. */

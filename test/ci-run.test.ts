@@ -74,6 +74,8 @@ it('installs every program that a test would be skipped without', () => {
       'python3-kubernetes',
       'wine64',
       'umoci',
+      'nftables',
+      'iproute2',
       ...NEEDED_PACKAGES,
     ].toSorted(),
   );
@@ -97,6 +99,8 @@ it('installs nothing but packages where all of them are there', () => {
     'kubernetes',
     'wine64',
     'umoci',
+    'nft',
+    'ip',
   ];
   const calls = callsOf(present);
   expect(calls).toContain(WINE);

@@ -6,6 +6,7 @@
 import { AGENT_VERSION_ANNOTATION } from '../../shared/agents/agent-version.ts';
 import { defined } from '../../shared/defined.ts';
 import type { NodeUsage } from '../../shared/fleet/nodes/node-usage.ts';
+import { SERVICES_ANNOTATION } from '../../shared/fleet/nodes/service-readers.ts';
 import type { KubeNode, NodeStatus } from '../../shared/kinds/types.ts';
 import type { Log } from '../../shared/observability/log.ts';
 import type { AgentConfig } from '../config.ts';
@@ -56,6 +57,8 @@ export interface NodeStatusSources {
   readonly setAddresses: NodeSetter;
   /** Version of an agent that updates itself, as an annotation. Undefined: the Node has no such annotation. */
   readonly updatingVersion?: string | undefined;
+  /** Whether this machine routes Services, as an annotation. */
+  readonly routesServices?: boolean | undefined;
   readonly readyErrors: () => ReadyErrors;
   readonly readyWarning?: () => string | undefined;
   /** `<type>://<version>`; undefined while the runtime does not answer. */
@@ -99,7 +102,7 @@ export class NodeStatusComputation {
     const steps: readonly (readonly [string, NodeSetter])[] = [
       ['labels', async (node) => this.#labels(node, readings)],
       ['addresses', this.#sources.setAddresses],
-      ['agent version', async (node) => this.#agentVersion(node)],
+      ['annotations', async (node) => this.#announced(node)],
       ['machine', async (node) => this.#machine(node, readings)],
       ['versions', async (node) => this.#versions(node, readings)],
       ['images', async (node) => this.#images(node)],
@@ -154,12 +157,16 @@ export class NodeStatusComputation {
     return unchanged({ ...node, metadata });
   }
 
-  /** A release waits only for nodes with this annotation. */
-  #agentVersion(node: KubeNode): ComputedNode {
-    const { updatingVersion } = this.#sources;
-    const { [AGENT_VERSION_ANNOTATION]: known, ...others } = node.metadata.annotations ?? {};
-    if (known === updatingVersion) return unchanged(node);
-    const annotations = { ...others, ...defined({ [AGENT_VERSION_ANNOTATION]: updatingVersion }) };
+  /** A release waits only for nodes with the first annotation, and only those with the second one learn of Services. */
+  #announced(node: KubeNode): ComputedNode {
+    const { updatingVersion, routesServices } = this.#sources;
+    const announced = {
+      [AGENT_VERSION_ANNOTATION]: updatingVersion,
+      [SERVICES_ANNOTATION]: routesServices === true ? 'nftables' : undefined,
+    };
+    const known = node.metadata.annotations ?? {};
+    if (Object.entries(announced).every(([name, value]) => known[name] === value)) return unchanged(node);
+    const annotations = defined({ ...known, ...announced });
     return unchanged({ ...node, metadata: { ...node.metadata, annotations } });
   }
 

@@ -31,23 +31,28 @@ import type { NodeEvent } from '../rules/node-event.ts';
 import { initialNode } from '../rules/node-registration.ts';
 import { offlineRunMs } from '../rules/offline-stop.ts';
 import { apiServiceVariables } from '../rules/service-variables.ts';
+import { podResolver, resolverText } from '../rules/services/pod-resolver.ts';
 import { shutdownBuckets } from '../rules/shutdown-settings.ts';
 import { NODE_SHUTTING_DOWN } from '../rules/shutdown-status.ts';
 import { AnsweredHeartbeats } from './answered-heartbeats.ts';
 import { createEventRecorder, type EventRecorder } from './events.ts';
 import { Eviction } from './eviction.ts';
+import { keepServed } from './keep-served.ts';
 import { createKeyRotation, type KeyRotation } from './key-rotation.ts';
 import { createLeaseLoop, type LeaseLoop } from './lease-loop.ts';
 import { LogSender } from './log-sender.ts';
 import { NodePressure } from './node-pressure.ts';
 import { NodeStatusComputation } from './node-status.ts';
 import { createPodLoop, type PodLoop } from './pod-loop.ts';
-import { PodInputs } from './pods/pod-inputs.ts';
+import { PodInputs, type PodInputsDependencies } from './pods/pod-inputs.ts';
 import type { PodMemory, Remembered } from './pods/pod-memory.ts';
 import { PodProbes } from './pods/pod-probes.ts';
 import { VolumeLimits } from './pods/volume-limits.ts';
 import { createRegistration, type Registration } from './registration.ts';
 import { RuntimeHealth } from './runtime-health.ts';
+import { readServiceObjects } from './services/read-service-objects.ts';
+import type { ServiceParts } from './services/service-parts.ts';
+import { ServiceRules, type ServiceRulesDependencies } from './services/service-rules.ts';
 import { SessionLine } from './sessions/session-line.ts';
 import { addressSetter } from './set-addresses.ts';
 import { GracefulShutdown, type ShutdownDependencies } from './shutdown/graceful-shutdown.ts';
@@ -60,6 +65,8 @@ import { checkStart, type StartParts } from './start-checks.ts';
 import { StatusLoop } from './status-loop.ts';
 import { SelfUpdate, type SelfUpdateDependencies } from './updates/self-update.ts';
 import { VolumeMaker } from './volumes/volume-maker.ts';
+
+const DNS_PORT = 53;
 
 export interface AgentParts extends StartParts {
   readonly agentVersion: string;
@@ -76,6 +83,8 @@ export interface AgentParts extends StartParts {
   readonly volumes: PodVolumes;
   /** Absent: this machine makes no volumes for claims. */
   readonly claimDirectories?: ClaimDirectories | undefined;
+  /** Absent: Services are not routed on this machine. */
+  readonly services?: ServiceParts | undefined;
   /** Reads the static pods of this machine. Absent: it has none. */
   readonly staticPods?: (() => readonly KubePod[]) | undefined;
   /** Absent: no pod of before runs without the API. */
@@ -126,7 +135,11 @@ export async function runAgent(parts: AgentParts, stop: AbortSignal): Promise<vo
   // Pods that are known start without the API.
   const hasKnownPods =
     parts.staticPods !== undefined || (remembered?.pods.length ?? 0) > 0 || (await mayHaveToStop(parts.runtime));
-  await Promise.all([runLoops(loops, hasKnownPods, stop), parts.silence?.run(() => loops.leaseLoop.beatNow(), stop)]);
+  await Promise.all([
+    runLoops(loops, hasKnownPods, stop),
+    runNames(parts, loops, stop),
+    parts.silence?.run(() => loops.leaseLoop.beatNow(), stop),
+  ]);
 }
 
 /** Whether a pod runs that may have to stop without the API. If that is unknown, it may. */
@@ -153,6 +166,7 @@ interface Loops {
   readonly logSender: LogSender;
   readonly volumeMaker: VolumeMaker | undefined;
   readonly sessionLine: SessionLine | undefined;
+  readonly serviceRules: ServiceRules | undefined;
   readonly shutdown: GracefulShutdown;
   readonly sleepWatch: SleepWatch | undefined;
   readonly siteMember: SiteMember | undefined;
@@ -197,7 +211,16 @@ function createLoops(
   });
   const runtimeHealth = new RuntimeHealth({ runtime, time, recordEvent: events.aboutNode });
   const pressure = new NodePressure(config, () => runtime.podsMemory?.());
-  const computation = statusComputation(parts, started, runtimeHealth, pressure, phase);
+  const serviceRules = rulesOfServices(parts, {
+    node: () => statusLoop.node(),
+    recordEvent: events.aboutNode,
+  });
+  const computation = statusComputation(parts, started, {
+    runtimeHealth,
+    pressure,
+    phase,
+    serviceComplaint: () => serviceRules?.complaint(),
+  });
   const nodeBuilder = new NodeBuilder(parts, started, computation);
   const registration = createRegistration(config, {
     ...common,
@@ -234,6 +257,7 @@ function createLoops(
     allocatable,
     recordEvent: events.aboutPod,
     services: apiServiceVariables(config.endpoint),
+    resolverOf: resolverOf(parts),
     remembered,
   });
   const probes = new PodProbes({
@@ -342,6 +366,7 @@ function createLoops(
     logSender,
     volumeMaker,
     sessionLine,
+    serviceRules,
     shutdown,
     sleepWatch,
     siteMember,
@@ -351,14 +376,52 @@ function createLoops(
   };
 }
 
+function rulesOfServices(
+  { config, services, api, time, fraction, log, meter }: AgentParts,
+  others: Pick<ServiceRulesDependencies, 'node' | 'recordEvent'>,
+): ServiceRules | undefined {
+  if (services === undefined || config.services === undefined) return undefined;
+  const { endpoints, clusterDomain: domain } = config.services;
+  return new ServiceRules({
+    ...others,
+    ...services,
+    nodeName: config.nodeName,
+    endpoints,
+    domain,
+    read: (known, stop) => readServiceObjects(api, known, stop),
+    time,
+    fraction,
+    log,
+    meter,
+  });
+}
+
+/** The resolv.conf of a pod that uses names of the cluster; undefined: it has that of the runtime. */
+function resolverOf({ config, services }: AgentParts): PodInputsDependencies['resolverOf'] {
+  if (services === undefined || config.services === undefined) return undefined;
+  const { dnsAddress: address, clusterDomain: domain } = config.services;
+  return (pod) => {
+    const resolver = podResolver(pod, { address, domain }, services.machineResolver());
+    return resolver && resolverText(resolver);
+  };
+}
+
 const leaseSecondsOf = ({ config }: AgentParts): number => leaseDurationSeconds(config.nodeLeaseDurationSeconds);
 
 function statusComputation(
   parts: AgentParts,
   { nodeIps }: Started,
-  runtimeHealth: RuntimeHealth,
-  pressure: NodePressure,
-  phase: ShutdownPhase,
+  {
+    runtimeHealth,
+    pressure,
+    phase,
+    serviceComplaint,
+  }: {
+    readonly runtimeHealth: RuntimeHealth;
+    readonly pressure: NodePressure;
+    readonly phase: ShutdownPhase;
+    readonly serviceComplaint: () => string | undefined;
+  },
 ): NodeStatusComputation {
   const { config, machine, runtime, time, log, agentVersion } = parts;
   return new NodeStatusComputation({
@@ -375,10 +438,16 @@ function statusComputation(
       shutdown: phase.isShuttingDown ? NODE_SHUTTING_DOWN : undefined,
     }),
     readyWarning: () =>
-      warningOf([runtimeHealth.stateComplaint(), runtime.limitWarning?.(), parts.memory?.complaint()]),
+      warningOf([
+        runtimeHealth.stateComplaint(),
+        runtime.limitWarning?.(),
+        parts.memory?.complaint(),
+        serviceComplaint(),
+      ]),
     runtimeVersion: () => (runtimeHealth.notReady() === undefined ? runtime.version : undefined),
     volumesInUse: () => [],
     updatingVersion: parts.updates?.version,
+    routesServices: config.services !== undefined,
   });
 }
 
@@ -418,8 +487,18 @@ class NodeBuilder {
 
 function connectLoops(parts: AgentParts, loops: Loops): void {
   const { meter } = parts;
-  const { leaseLoop, registration, statusLoop, podLoop, nodeBuilder, events, logSender, selfUpdate, volumeMaker } =
-    loops;
+  const {
+    leaseLoop,
+    registration,
+    statusLoop,
+    podLoop,
+    nodeBuilder,
+    events,
+    logSender,
+    selfUpdate,
+    volumeMaker,
+    serviceRules,
+  } = loops;
   const leaseMs = leaseSecondsOf(parts) * 1_000;
   leaseLoop.onDirectBeat((sentAt) => podLoop.heartbeatAnswered(sentAt));
   leaseLoop.onPodsChange(() => podLoop.podsChanged());
@@ -427,6 +506,7 @@ function connectLoops(parts: AgentParts, loops: Loops): void {
   parts.runtime.onEvent?.((pod, event) => events.aboutPod(pod, event));
   leaseLoop.onLogRequest(() => logSender.requested());
   leaseLoop.onVolumeWork(() => volumeMaker?.requested());
+  leaseLoop.onServicesChange(() => serviceRules?.changed());
   leaseLoop.onBeat((atMs, silentMs) => {
     meter.count('nodekeeper_agent_lease_renewals_total');
     meter.gauge('nodekeeper_agent_lease_renewed_time_seconds', Math.floor(atMs / 1_000));
@@ -474,6 +554,7 @@ async function runLoops(loops: Loops, hasKnownPods: boolean, stop: AbortSignal):
     podsMayStart.then(() => loops.volumeLimits.run(stop)),
     registered.then(() => loops.events.run(stop)),
     registered.then(() => loops.sessionLine?.run()),
+    loops.serviceRules?.run(registered, stop),
     loops.shutdown.run(stop),
     loops.sleepWatch?.run(stop),
     loops.siteMember?.run(stop),
@@ -482,6 +563,21 @@ async function runLoops(loops: Loops, hasKnownPods: boolean, stop: AbortSignal):
     registered.then(() => loops.selfUpdate?.run(stop)),
     loops.runtimeHealth.run(stop),
   ]);
+}
+
+/** Pods run on without names: a port that is in use is tried again. */
+async function runNames(
+  { services, time, log, meter }: AgentParts,
+  { serviceRules }: Loops,
+  stop: AbortSignal,
+): Promise<void> {
+  if (services === undefined || serviceRules === undefined) return;
+  const open = () =>
+    services.serveNames(
+      (name, type) => serviceRules.answer(name, type),
+      (outcome) => meter.count('nodekeeper_agent_service_questions_total', { outcome }),
+    );
+  await keepServed({ name: 'the names of Services', port: DNS_PORT, open, time, log }, stop);
 }
 
 /** What is sealed with the old key is sealed again before that key is removed. */

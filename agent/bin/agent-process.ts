@@ -164,6 +164,7 @@ export class AgentProcess {
           memory: await this.#podMemory(),
           heartbeatFile: platform.heartbeatFile,
           probeClient: this.#probes,
+          services: await platform.services(),
           volumes: platform.volumes(),
           claimDirectories: platform.claimDirectories?.(),
           shutdownSignal: platform.shutdownSignal,

@@ -17,6 +17,7 @@ import {
 } from '../adapters/doctor/measure.ts';
 import { readOffline } from '../adapters/doctor/measure-offline.ts';
 import { readOwnRelay, readUsedRelay } from '../adapters/doctor/measure-relay.ts';
+import { readServices } from '../adapters/doctor/measure-services.ts';
 import { readWitness } from '../adapters/doctor/measure-witness.ts';
 import { LinuxMachine } from '../adapters/linux-machine/linux-machine.ts';
 import { updateFiles } from '../adapters/updates/update-files.ts';
@@ -135,18 +136,20 @@ async function examine(
   // Before the others: they listen on their ports for a moment.
   const ownRelay = await readOwnRelay(config, machine);
   const witness = await readWitness(config);
-  const [endpoint, token, shutdown, disk, runtime, agent, updates, swaps, usedRelay, offline] = await Promise.all([
-    readEndpoint(config, environment),
-    readToken(config, key, environment),
-    local.shutdown(),
-    readDisk(config.rootDirectory),
-    local.runtime(),
-    readAgent(config.healthzPort),
-    readUpdates(environment['NODEKEEPER_AGENTS']),
-    local.swaps(),
-    readUsedRelay(config),
-    readOffline(config),
-  ]);
+  const [endpoint, token, shutdown, disk, runtime, agent, updates, swaps, usedRelay, offline, services] =
+    await Promise.all([
+      readEndpoint(config, environment),
+      readToken(config, key, environment),
+      local.shutdown(),
+      readDisk(config.rootDirectory),
+      local.runtime(),
+      readAgent(config.healthzPort),
+      readUpdates(environment['NODEKEEPER_AGENTS']),
+      local.swaps(),
+      readUsedRelay(config),
+      readOffline(config),
+      readServices(config.services),
+    ]);
   const readings: Readings = {
     agentVersion,
     nodeVersion: process.version,
@@ -162,6 +165,7 @@ async function examine(
     usedRelay,
     ownRelay,
     witness,
+    services,
     offline,
     readyMessage: agent.kind === 'absent' ? undefined : token?.readyMessage,
     swapFault: swapStartFault(config.failSwapOn, swaps),

@@ -27,6 +27,13 @@ export function openLinux(options: PlatformOptions): Platform {
     openRuntime: () => openRuntime(options, machine),
     claimDirectories: () => claimDirectories(rootDirectory),
     volumes: () => podVolumes({ rootDirectory, memoryDirectory: memoryDirectory('volumes') }),
+    // Most machines do not need this code.
+    async services() {
+      const { closeServices, openServices } = await import('../adapters/services/open-services.ts');
+      if (config.services !== undefined) return openServices(config, config.services, log);
+      await closeServices(config, log);
+      return undefined;
+    },
     heartbeatFile: heartbeatFile(memoryDirectory('heartbeat') ?? rootDirectory, config, readBootId),
     // Only topology policies need the NUMA nodes. Without a policy they may be unreadable.
     numa: async () => (config.topologyManagerPolicy === 'none' ? NO_NUMA : readNuma()),

@@ -1,5 +1,6 @@
 /** What differs between the operating systems of machines. It is chosen once, in `open-platform.ts`. */
 import type { Log } from '../../shared/observability/log.ts';
+import type { ServiceParts } from '../app/services/service-parts.ts';
 import type { SleepSignal } from '../app/sleep-watch.ts';
 import type { StartParts } from '../app/start-checks.ts';
 import type { AgentConfig } from '../config.ts';
@@ -27,6 +28,8 @@ export interface Platform {
   volumes(): PodVolumes;
   /** Absent: no volumes are made for claims. */
   readonly claimDirectories?: () => ClaimDirectories;
+  /** Undefined: Services are not routed. What was there for them is removed. */
+  services(): Promise<ServiceParts | undefined>;
   numa(): Promise<StartParts['numa']>;
   swaps(): Promise<string | undefined>;
   readonly heartbeatFile: HeartbeatFile;

@@ -22,6 +22,7 @@ export async function openWindows(options: PlatformOptions): Promise<Platform> {
     openRuntime: async () => openRuntime(options),
     volumes: () => plainVolumes(rootDirectory),
     heartbeatFile: heartbeatFile(rootDirectory, config, bootId),
+    services: async () => undefined,
     numa: async () => NO_NUMA,
     swaps: async () => undefined,
     shutdownSignal: preshutdownSignal(service),

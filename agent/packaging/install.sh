@@ -67,11 +67,21 @@ remove_podman_pods() {
   done
 }
 
+# The agent wrote them, if this machine routed Services.
+remove_service_rules() {
+  [ -e /var/lib/nodekeeper/services.json ] || return 0
+  for family in ip ip6; do nft delete table "$family" nodekeeper 2>/dev/null || true; done
+  address=$(sed -n 's/^{"dnsAddress":"\([0-9a-f.:]*\)".*/\1/p' /var/lib/nodekeeper/services.json)
+  [ -z "$address" ] || ip address delete "$address" dev lo 2>/dev/null || true
+  rm -f /var/lib/nodekeeper/services.json
+}
+
 uninstall() {
   if [ -z "$root" ]; then
     # The second unit holds the groups of pods of the runtime exec: stopping it terminates them.
     systemctl disable --now nodekeeper-agent.service nodekeeper-pods.service 2>/dev/null || true
     remove_podman_pods
+    remove_service_rules
     # Secrets and tokens of these pods. The unit keeps the directory when it stops.
     rm -rf /run/nodekeeper
   fi

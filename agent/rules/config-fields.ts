@@ -19,6 +19,7 @@ import {
   type Reader,
   relaySettings,
   reservation,
+  servicesSettings,
   signalDurations,
   taints,
   taintsText,
@@ -57,6 +58,7 @@ export const KUBELET_FIELDS = {
   shutdownGracePeriodCriticalPods: duration,
   shutdownGracePeriodByPodPriority: priorityGraces,
   staticPodPath: text,
+  clusterDomain: text,
   cgroupRoot: text,
   podPidsLimit: wholeNumber(),
   cpuCFSQuota: flag,
@@ -87,6 +89,7 @@ export const AGENT_FIELDS = {
   hubCertificateAuthority: text,
   relay: relaySettings,
   witness: witnessSettings,
+  services: servicesSettings,
   bootstrapTokenFile: text,
   bootstrapToken: text,
   tokenFile: text,
@@ -151,7 +154,7 @@ export const BOOLEAN_FLAGS: readonly string[] = Object.keys(FLAGS).filter((name)
  */
 export const UNUSED_KUBELET_FIELDS: ReadonlySet<string> = new Set(
   `address allowedUnsafeSysctls authentication authorization cgroupDriver cgroupsPerQOS clusterDNS
-  clusterDomain configMapAndSecretChangeDetectionStrategy containerLogMaxFiles containerLogMaxSize
+  configMapAndSecretChangeDetectionStrategy containerLogMaxFiles containerLogMaxSize
   containerLogMaxWorkers containerLogMonitorInterval containerRuntimeEndpoint contentType cpuCFSQuotaPeriod cpuManagerPolicy cpuManagerPolicyOptions cpuManagerReconcilePeriod crashLoopBackOff
   enableContentionProfiling enableDebugFlagsHandler enableDebuggingHandlers enableProfilingHandler enableServer
   enableSystemLogHandler enableSystemLogQuery eventBurst eventRecordQPS

@@ -7,8 +7,9 @@ import type { Taint, TaintEffect } from '../../shared/kinds/types.ts';
 import { parseGoDuration } from '../../shared/kubernetes/go-duration.ts';
 import { isJsonObject } from '../../shared/kubernetes/json.ts';
 import { parseQuantity } from '../../shared/kubernetes/quantity.ts';
-import type { PriorityGrace, RelayConfig, ThresholdValue, WitnessConfig } from '../config.ts';
+import type { PriorityGrace, RelayConfig, ServicesConfig, ThresholdValue, WitnessConfig } from '../config.ts';
 import { parseGoBoolean } from './go-boolean.ts';
+import { isLoopback, isMulticast, isUnspecified, parseIp } from './ip-address.ts';
 
 /** `path` leads from the field to the wrong value inside it. */
 export interface ReadFault {
@@ -203,6 +204,23 @@ export const witnessSettings: Reader<WitnessSettings> = (value) => {
     ? { kind: 'unfit', faults }
     : read({ enabled, port: readPort.value, address });
 };
+type ServicesSettings = Omit<ServicesConfig, 'clusterDomain'> & { readonly enabled: boolean };
+/** Fields that are not configured. The address is that of Kubernetes' own cache of names on machines. */
+const DEFAULT_SERVICES: ServicesSettings = { enabled: false, endpoints: 'zone', dnsAddress: '169.254.20.10' };
+
+export const servicesSettings: Reader<ServicesSettings> = (value) => {
+  if (!isJsonObject(value)) return unfit('{enabled, endpoints, dnsAddress}');
+  const { enabled, endpoints, dnsAddress, ...others } = { ...DEFAULT_SERVICES, ...value };
+  const faults: ReadFault[] = Object.keys(others).map((key) => ({ path: [key], expected: NO_SUCH_FIELD }));
+  if (typeof enabled !== 'boolean') faults.push({ path: ['enabled'], expected: 'true or false' });
+  if (endpoints !== 'zone' && endpoints !== 'all') faults.push({ path: ['endpoints'], expected: 'zone or all' });
+  const address = typeof dnsAddress === 'string' ? parseIp(dnsAddress) : undefined;
+  if (address === undefined || isUnspecified(address) || isLoopback(address) || isMulticast(address)) {
+    faults.push({ path: ['dnsAddress'], expected: 'an address that pods can reach, such as 169.254.20.10' });
+  }
+  return faults.length > 0 ? { kind: 'unfit', faults } : read({ enabled, endpoints, dnsAddress: address?.text ?? '' });
+};
+
 const ENFORCEMENTS = ['none', 'pods', 'system-reserved', 'kube-reserved'];
 
 /** enforceNodeAllocatable. Groups of the system are not ours, so only `pods` has an effect. */

@@ -285,6 +285,7 @@ function assemble(gathering: Gathering, hostname: string): Pick<CheckedConfig, '
       hubCertificateAuthority: settings.hubCertificateAuthority,
       relay: settings.relay,
       witness: witnessOf(settings),
+      services: checkedServices(gathering),
       bootstrapToken: settings.bootstrapToken,
       token: settings.token,
       updatePublicKey: settings.updatePublicKey,
@@ -418,6 +419,20 @@ function checkedHubEndpoint(gathering: Gathering): string | undefined {
 function witnessOf({ heartbeatEndpoint = '', witness = DEFAULT_WITNESS }: Settings): AgentConfig['witness'] {
   const { enabled, address, port } = witness;
   return enabled && heartbeatEndpoint !== '' ? { address, port } : undefined;
+}
+
+/** Of a kubelet. */
+const DEFAULT_CLUSTER_DOMAIN = 'cluster.local';
+
+function checkedServices(gathering: Gathering): AgentConfig['services'] {
+  const { services, clusterDomain: configured = '' } = gathering.settings;
+  const clusterDomain = (configured || DEFAULT_CLUSTER_DOMAIN).toLowerCase().replace(/\.$/, '');
+  for (const complaint of subdomainErrors(clusterDomain)) {
+    gathering.fault('clusterDomain', `clusterDomain ${shown(configured)}: ${complaint}`);
+  }
+  if (services?.enabled !== true) return undefined;
+  const { enabled: _, ...others } = services;
+  return { ...others, clusterDomain };
 }
 
 function checkedClusterId(gathering: Gathering): string {

@@ -32,6 +32,7 @@ const healthy: Readings = {
   updates: { isOnTrial: false, failed: undefined },
   usedRelay: undefined,
   witness: undefined,
+  services: undefined,
   ownRelay: undefined,
   swapFault: undefined,
   offline: {

@@ -2,6 +2,7 @@
 import type { AgentConfig } from '../config.ts';
 import { type OfflineReadings, offlineFindings } from './doctor-offline.ts';
 import { type RelayReadings, relayFindings } from './doctor-relay.ts';
+import { type ServicesReading, servicesFindings } from './doctor-services.ts';
 import { type PreshutdownReading, preshutdownFindings } from './doctor-windows.ts';
 import { type WitnessReading, witnessFindings } from './doctor-witness.ts';
 import { type Finding, failed, isCertificateFault, ok, warning } from './finding.ts';
@@ -88,6 +89,8 @@ export interface Readings extends RelayReadings, OfflineReadings {
   readonly updates: UpdatesReading;
   /** Undefined: the site does not watch this machine. */
   readonly witness: WitnessReading | undefined;
+  /** Undefined: Services are not routed. */
+  readonly services: ServicesReading | undefined;
   /** Why the agent would not start with the swap of this machine; undefined: it would. */
   readonly swapFault: string | undefined;
 }
@@ -105,6 +108,7 @@ export type DoctorConfig = Pick<
   | 'heartbeatEndpoint'
   | 'relay'
   | 'witness'
+  | 'services'
 >;
 
 const DAY_MS = 86_400_000;
@@ -122,6 +126,7 @@ export function findingsOf(config: DoctorConfig, readings: Readings, nowMs: numb
     token(config, readings.token),
     ...relayFindings(config, readings, { isRunning: isRunning(readings.agent), nowMs }),
     ...witnessFindings(config, readings.witness, isRunning(readings.agent)),
+    ...servicesFindings(config, readings.services, isRunning(readings.agent)),
     runtime(readings.runtime),
     ...(readings.runtime.kind === 'exec' ? [cgroups(readings.cgroups)] : []),
     ...shutdown(config, readings.shutdown),

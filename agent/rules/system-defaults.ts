@@ -38,7 +38,7 @@ export const WINDOWS_DEFAULTS: SystemDefaults = {
   configFile: 'C:\\ProgramData\\nodekeeper\\agent.yaml',
   isAbsolutePath: (path) => /^[A-Za-z]:[\\/]/.test(path),
   runtimes: ['none', 'exec'],
-  absentSettings: ['relay', 'plannedSilenceOnSleepSeconds', 'cgroupRoot'],
+  absentSettings: ['relay', 'services', 'plannedSilenceOnSleepSeconds', 'cgroupRoot'],
   evictionHard: {
     'memory.available': { kind: 'quantity', value: 500 * MEBIBYTE },
     'nodefs.available': { kind: 'percent', percent: 10 },

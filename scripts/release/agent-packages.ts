@@ -138,6 +138,7 @@ Maintainer: ${MAINTAINED_BY}
 Installed-Size: ${kilobytes}
 Depends: ${DEPENDS}
 Recommends: dbus, podman
+Suggests: nftables, iproute2
 Section: admin
 Priority: optional
 Homepage: https://nodekeeper.dev

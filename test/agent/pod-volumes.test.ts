@@ -1,5 +1,14 @@
 /** Volumes of pods, from the API through the agent to a process with a mount namespace of its own. */
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -23,6 +32,17 @@ const main = (script: string, volumeMounts: unknown[], more: Record<string, unkn
   ...shell(script),
   volumeMounts,
   ...more,
+});
+
+describe('the resolver of a pod', () => {
+  it('is that of the cluster for pods that use it, and that of the machine for others', async () => {
+    const text = 'search default.svc.cluster.local\nnameserver 169.254.20.10\n';
+    agent = await execAgent(1, { resolverOf: ({ spec }) => (spec?.hostNetwork === true ? undefined : text) });
+    const print = [main('cat /etc/resolv.conf; echo end; sleep 60', [])];
+    expect(await agent.outputHas(await agent.bind('own', { containers: print }), 'end')).toBe(`${text}end\n`);
+    const ofMachine = await agent.bind('machine', { hostNetwork: true, containers: print });
+    expect(await agent.outputHas(ofMachine, 'end')).toBe(`${readFileSync('/etc/resolv.conf', 'utf8')}end\n`);
+  });
 });
 
 describe('the volumes of a pod', () => {

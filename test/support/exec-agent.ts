@@ -9,7 +9,7 @@ import { staticPodFiles } from '../../agent/adapters/static-pods/static-pod-file
 import { podVolumes } from '../../agent/adapters/volumes/pod-volumes.ts';
 import { AnsweredHeartbeats } from '../../agent/app/answered-heartbeats.ts';
 import { createPodLoop } from '../../agent/app/pod-loop.ts';
-import { PodInputs } from '../../agent/app/pods/pod-inputs.ts';
+import { PodInputs, type PodInputsDependencies } from '../../agent/app/pods/pod-inputs.ts';
 import { PodProbes } from '../../agent/app/pods/pod-probes.ts';
 import { VolumeLimits } from '../../agent/app/pods/volume-limits.ts';
 import type { NodeEvent } from '../../agent/rules/node-event.ts';
@@ -67,7 +67,10 @@ export const conditionOf = (pod: KubePod | undefined, type: string): string | un
   pod?.status?.conditions?.find((each) => each.type === type)?.status;
 
 /** @param factor how much faster the time of the agent passes */
-export async function execAgent(factor = 1): Promise<ExecAgent> {
+export async function execAgent(
+  factor = 1,
+  { resolverOf }: Pick<PodInputsDependencies, 'resolverOf'> = {},
+): Promise<ExecAgent> {
   const server = apiInMemory({
     uuid: randomUUID,
     users: { [NODE_TOKEN]: { name: 'system:node:edge-1', groups: ['system:nodes', 'system:authenticated'] } },
@@ -120,6 +123,7 @@ export async function execAgent(factor = 1): Promise<ExecAgent> {
       volumes: podVolumes({ rootDirectory, memoryDirectory: join(rootDirectory, 'memory') }),
       allocatable: () => ({ cpu: '2', memory: '4Gi' }),
       services: { KUBERNETES_SERVICE_HOST: 'api.example', KUBERNETES_SERVICE_PORT: '443' },
+      resolverOf,
     });
     runtime.useInputs?.(inputs);
     runtime.onEvent?.(recordEvent);

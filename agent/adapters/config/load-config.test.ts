@@ -403,6 +403,21 @@ describe('a relay', () => {
     expect(faults(`${relay}witness: 7445\n`)).toEqual(['a.yaml:5: witness 7445: expected {enabled, port, address}']);
   });
 
+  it('is not needed for Services, which are off by default', () => {
+    expect(withFields('').services).toBeUndefined();
+    expect(withFields('services:\n  enabled: true\n').services).toEqual({
+      endpoints: 'zone',
+      dnsAddress: '169.254.20.10',
+      clusterDomain: 'cluster.local',
+    });
+    expect(faults('services:\n  enabled: yes!\n  endpoints: near\n  dnsAddress: 127.0.0.1\n  dns: x\n')).toEqual([
+      'a.yaml:8: services.dns: no such field',
+      'a.yaml:5: services.enabled "yes!": expected true or false',
+      'a.yaml:6: services.endpoints "near": expected zone or all',
+      'a.yaml:7: services.dnsAddress "127.0.0.1": expected an address that pods can reach, such as 169.254.20.10',
+    ]);
+  });
+
   it('reports each wrong field with its line', () => {
     expect(faults('relay:\n  port: 0\n  certificateFile: relay.pem\n  key: /r.key\n')).toEqual([
       'a.yaml:7: relay.key: no such field',

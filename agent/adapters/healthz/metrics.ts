@@ -55,6 +55,14 @@ export const AGENT_METRICS: readonly MetricDefinition[] = [
   gauge('nodekeeper_agent_site_silent', 'Machines that this relay reports as silent on the network of the site.'),
   gauge('nodekeeper_agent_site_joined', 'Whether this machine has a connection for the site to its relay: 1, or 0.'),
   counter('nodekeeper_agent_site_probes_total', 'Probes of other machines of the site, by outcome.'),
+  gauge('nodekeeper_agent_services', 'Services of the cluster that this machine knows.'),
+  gauge('nodekeeper_agent_service_ports', 'Ports of Services that this machine routes.'),
+  counter('nodekeeper_agent_service_passes_total', 'Passes over the Services by outcome: done, failed.'),
+  counter('nodekeeper_agent_service_rule_updates_total', 'Updates of the packet filter for Services.'),
+  counter(
+    'nodekeeper_agent_service_questions_total',
+    'Questions for names by outcome: cluster, forwarded, failed, dropped.',
+  ),
   counter('nodekeeper_agent_sent_bytes_total', 'Bytes sent to the API.'),
   counter('nodekeeper_agent_received_bytes_total', 'Bytes received from the API.'),
 ];

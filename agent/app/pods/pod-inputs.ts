@@ -6,7 +6,7 @@
  */
 
 import { defined } from '../../../shared/defined.ts';
-import type { Container, KubePod, ResourceList, Volume } from '../../../shared/kinds/types.ts';
+import type { Container, KubePod, ResourceList } from '../../../shared/kinds/types.ts';
 import type { Log } from '../../../shared/observability/log.ts';
 import type { ContainerInputSource, ContainerInputs, ContainerMount } from '../../ports/container-inputs.ts';
 import type { KubeApi } from '../../ports/kube-api.ts';
@@ -44,6 +44,8 @@ export interface PodInputsDependencies {
   readonly recordEvent: (pod: KubePod, event: NodeEvent) => void;
   /** Where pods find the API: KUBERNETES_SERVICE_HOST and the others. */
   readonly services: Variables;
+  /** Text of a resolv.conf for the pod; undefined: it has that of the runtime. */
+  readonly resolverOf?: ((pod: KubePod) => string | undefined) | undefined;
   /** What pods used before this agent started. */
   readonly remembered?: RememberedInputs | undefined;
 }
@@ -60,6 +62,12 @@ interface PreparedPod {
   /** Volumes are set up. */
   isReady: boolean;
 }
+
+/** The volume with the resolv.conf of a pod. No volume of a pod can have this name. */
+const RESOLVER_VOLUME = '.resolver';
+const RESOLVER_FILE = 'resolv.conf';
+const RESOLVER_TARGET = '/etc/resolv.conf';
+const RESOLVER_MODE = 0o644;
 
 /** Volumes of a pod cannot be set up now. */
 export class VolumeSetupError extends Error {
@@ -131,13 +139,17 @@ export class PodInputs implements ContainerInputSource {
       services: this.#dependencies.services,
     });
     if (env.kind === 'failed') return configFault(env.message);
-    if (this.#pods.get(pod.metadata.uid ?? '')?.isReady !== true && (container.volumeMounts ?? []).length > 0) {
+    const hasResolver = this.#dependencies.resolverOf?.(pod) !== undefined;
+    const needsVolumes = hasResolver || (container.volumeMounts ?? []).length > 0;
+    if (this.#pods.get(pod.metadata.uid ?? '')?.isReady !== true && needsVolumes) {
       return configFault('the volumes of the pod are not set up yet');
     }
     const plan = mountPlan(pod, container, env.variables);
     if (plan.kind === 'failed') return configFault(plan.message);
+    const isResolverOwn = plan.mounts.some(({ target }) => target === RESOLVER_TARGET);
     try {
-      const mounts = plan.mounts.map((mount) => this.#mountOf(pod, mount));
+      const planned = hasResolver && !isResolverOwn ? [...plan.mounts, RESOLVER_MOUNT] : plan.mounts;
+      const mounts = planned.map((mount) => this.#mountOf(pod, mount));
       for (const event of env.events) this.#dependencies.recordEvent(pod, event);
       return { kind: 'ready', variables: env.variables, mounts };
     } catch (cause) {
@@ -288,18 +300,31 @@ export class PodInputs implements ContainerInputSource {
       machine: this.#machine(),
       token: tokens.get.bind(tokens),
     };
-    return (pod.spec?.volumes ?? []).flatMap((volume) => {
-      const fault = isClaimed(volume)
-        ? this.#linkClaimed(prepared, volume.name ?? '')
-        : this.#setUp(pod, volume, volumeContent(volume, facts));
+    const failed = (volume: string, fault: string | undefined): readonly string[] => {
       if (fault === undefined) return [];
-      const message = `MountVolume.SetUp failed for volume ${JSON.stringify(volume.name)} : ${fault}`;
+      const message = `MountVolume.SetUp failed for volume ${JSON.stringify(volume)} : ${fault}`;
       recordEvent(pod, { type: 'Warning', reason: 'FailedMount', message });
-      return message;
+      return [message];
+    };
+    const ofVolumes = (pod.spec?.volumes ?? []).flatMap((volume) => {
+      const { name = '' } = volume;
+      const content = isClaimed(volume) ? undefined : volumeContent(volume, facts);
+      return failed(name, content === undefined ? this.#linkClaimed(prepared, name) : this.#setUp(pod, name, content));
     });
+    const resolver = this.#resolver(pod);
+    return resolver === undefined
+      ? ofVolumes
+      : [...ofVolumes, ...failed(RESOLVER_VOLUME, this.#setUp(pod, RESOLVER_VOLUME, resolver))];
   }
 
-  #setUp(pod: KubePod, { name = '' }: Volume, content: VolumeContent): string | undefined {
+  #resolver(pod: KubePod): VolumeContent | undefined {
+    const text = this.#dependencies.resolverOf?.(pod);
+    if (text === undefined) return undefined;
+    const file = { bytes: new TextEncoder().encode(text), mode: RESOLVER_MODE };
+    return { kind: 'files', files: new Map([[RESOLVER_FILE, file]]), isSecret: false };
+  }
+
+  #setUp(pod: KubePod, name: string, content: VolumeContent): string | undefined {
     const { volumes } = this.#dependencies;
     const target = { podUid: pod.metadata.uid ?? '', volume: name };
     const groupId = fsGroupOf(pod);
@@ -356,6 +381,13 @@ function dueMs({ pod, tokens, refreshAtMs, isReady }: PreparedPod): number {
   const objectsMs = objectsOf(pod).length > 0 ? refreshAtMs : Number.POSITIVE_INFINITY;
   return Math.min(objectsMs, tokensOf(pod).length > 0 ? tokens.nextRefreshMs() : Number.POSITIVE_INFINITY);
 }
+
+const RESOLVER_MOUNT: PlannedMount = {
+  volume: { name: RESOLVER_VOLUME },
+  target: RESOLVER_TARGET,
+  subPath: RESOLVER_FILE,
+  readOnly: true,
+};
 
 const configFault = (message: string): ContainerInputs => ({
   kind: 'notReady',

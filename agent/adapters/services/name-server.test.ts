@@ -1,0 +1,194 @@
+import { createSocket } from 'node:dgram';
+import { Resolver } from 'node:dns/promises';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { decode, encode } from 'dns-packet';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { until } from '../../../test/support/until.ts';
+import type { NameAnswer } from '../../rules/services/names.ts';
+import { type NameServer, type NameServerOptions, serveNames } from './name-server.ts';
+
+const HOST = '127.0.0.1';
+const address = (name: string, data: string): NameAnswer => ({
+  kind: 'records',
+  answers: [{ name, type: 'A', data }],
+  additionals: [],
+});
+/** So many addresses need TCP. */
+const many = (name: string): NameAnswer => ({
+  kind: 'records',
+  answers: Array.from({ length: 200 }, (_, index) => ({ name, type: 'A' as const, data: `10.1.0.${index}` })),
+  additionals: [],
+});
+
+function clusterAnswer(name: string, type: string): NameAnswer {
+  if (!name.endsWith('cluster.local')) return { kind: 'elsewhere' };
+  if (name === 'web.cluster.local')
+    return type === 'A' ? address(name, '10.96.0.10') : { kind: 'records', answers: [], additionals: [] };
+  if (name === 'many.cluster.local') return many(name);
+  if (name === 'alias.cluster.local') {
+    return { kind: 'alias', target: 'mail.example', record: { name, type: 'CNAME', data: 'mail.example' } };
+  }
+  if (name === 'loop.cluster.local')
+    return { kind: 'alias', target: name, record: { name, type: 'CNAME', data: name } };
+  return { kind: 'unknown' };
+}
+
+let upstream: NameServer;
+let server: NameServer;
+let outcomes: string[];
+let asked: string[];
+
+const serve = (options: Partial<NameServerOptions>): Promise<NameServer> =>
+  serveNames({
+    address: HOST,
+    port: 0,
+    domain: 'cluster.local',
+    answer: clusterAnswer,
+    resolvers: async () => [],
+    ...options,
+  });
+
+beforeEach(async () => {
+  outcomes = [];
+  asked = [];
+  upstream = await serve({
+    domain: 'example',
+    answer(name) {
+      asked.push(name);
+      return name === 'mail.example'
+        ? address(name, '192.0.2.25')
+        : name === 'big.example'
+          ? many(name)
+          : { kind: 'unknown' };
+    },
+  });
+  server = await serve({
+    resolvers: async () => [HOST],
+    resolverPort: upstream.port,
+    onQuestion: (outcome) => outcomes.push(outcome),
+  });
+});
+afterEach(async () => {
+  await server.close();
+  await upstream.close();
+});
+
+const resolver = (port = server.port): Resolver => {
+  const client = new Resolver({ timeout: 2_000, tries: 1 });
+  client.setServers([`${HOST}:${port}`]);
+  return client;
+};
+const codeOf = (lookup: Promise<unknown>): Promise<unknown> =>
+  lookup.then(
+    () => 'found',
+    ({ code }) => code,
+  );
+
+describe('the server of names', () => {
+  it('answers names of the cluster, and says which do not exist', async () => {
+    expect(await resolver().resolve4('web.cluster.local', { ttl: true })).toEqual([{ address: '10.96.0.10', ttl: 5 }]);
+    expect(await codeOf(resolver().resolve6('web.cluster.local'))).toBe('ENODATA');
+    expect(await codeOf(resolver().resolve4('absent.cluster.local'))).toBe('ENOTFOUND');
+    expect(asked).toEqual([]);
+    expect(outcomes).toEqual(['cluster', 'cluster', 'cluster']);
+  });
+
+  it('asks the resolvers of the machine about other names', async () => {
+    expect(await resolver().resolve4('mail.example')).toEqual(['192.0.2.25']);
+    expect(await codeOf(resolver().resolve4('absent.example'))).toBe('ENOTFOUND');
+    expect(outcomes).toEqual(['forwarded', 'forwarded']);
+  });
+
+  it('answers over TCP what does not fit UDP, also what others answer', async () => {
+    expect(await resolver().resolve4('many.cluster.local')).toHaveLength(200);
+    expect(await resolver().resolve4('big.example')).toHaveLength(200);
+  });
+
+  it('follows an alias to a name elsewhere, and one to itself not for ever', async () => {
+    expect(await resolver().resolve4('alias.cluster.local')).toEqual(['192.0.2.25']);
+    expect(await resolver().resolveCname('alias.cluster.local')).toEqual(['mail.example']);
+    await codeOf(resolver().resolve4('loop.cluster.local'));
+    expect(await resolver().resolve4('web.cluster.local')).toEqual(['10.96.0.10']);
+  });
+
+  it('asks the next resolver when one does not answer, and says when none does', async () => {
+    const one = await serve({ resolvers: async () => ['127.0.0.2', HOST], resolverPort: upstream.port });
+    expect(await resolver(one.port).resolve4('mail.example')).toEqual(['192.0.2.25']);
+    await one.close();
+    const none = await serve({ onQuestion: (outcome) => outcomes.push(outcome) });
+    expect(await codeOf(resolver(none.port).resolve4('mail.example'))).toBe('ESERVFAIL');
+    expect(outcomes).toEqual(['failed']);
+    await none.close();
+  });
+
+  it('survives what is no question, and refuses what is malformed', async () => {
+    const socket = createSocket('udp4');
+    const ask = async (bytes: Uint8Array): Promise<Buffer> => {
+      socket.send(bytes, server.port, HOST);
+      return (await once(socket, 'message'))[0];
+    };
+    for (const bytes of [Buffer.alloc(0), Buffer.alloc(3), encode({ type: 'response', id: 1 })]) {
+      socket.send(bytes, server.port, HOST);
+    }
+    const malformed = await ask(Buffer.concat([encode({ type: 'query', id: 7 }), Buffer.from([0xc0])]));
+    expect(decode(malformed)).toMatchObject({ id: 7, rcode: 'FORMERR' });
+    socket.close();
+    expect(await resolver().resolve4('web.cluster.local')).toEqual(['10.96.0.10']);
+  });
+
+  it('answers the questions of one connection in their order', async () => {
+    const socket = connect(server.port, HOST);
+    const names = ['web.cluster.local', 'mail.example', 'web.cluster.local'];
+    const framed = names.map((name, id) => {
+      const bytes = encode({ type: 'query', id, questions: [{ name, type: 'A' }] });
+      return Buffer.concat([Buffer.from([0, bytes.length]), bytes]);
+    });
+    // In pieces that are no messages.
+    const whole = Buffer.concat(framed);
+    socket.write(whole.subarray(0, 1));
+    await once(socket, 'connect');
+    socket.write(whole.subarray(1));
+    let received = Buffer.alloc(0);
+    const ids: (number | undefined)[] = [];
+    for await (const piece of socket) {
+      received = Buffer.concat([received, piece]);
+      while (received.length > 2 && received.length >= 2 + received.readUInt16BE(0)) {
+        const length = received.readUInt16BE(0);
+        ids.push(decode(received.subarray(2, 2 + length)).id);
+        received = received.subarray(2 + length);
+      }
+      if (ids.length === names.length) break;
+    }
+    expect(ids).toEqual([0, 1, 2]);
+    socket.destroy();
+  });
+
+  it('answers no more questions at a time than its bound', async () => {
+    const silent = createSocket('udp4');
+    await new Promise<void>((resolve) => silent.bind(0, HOST, resolve));
+    const busy = await serve({
+      resolvers: async () => [HOST],
+      resolverPort: silent.address().port,
+      onQuestion: (outcome) => outcomes.push(outcome),
+    });
+    let forwarded = 0;
+    silent.on('message', () => {
+      forwarded += 1;
+    });
+    const socket = createSocket('udp4');
+    const dropped = (): number => outcomes.filter((outcome) => outcome === 'dropped').length;
+    const sendAll = async (count: number, isReceived: () => boolean): Promise<void> => {
+      const question = encode({ type: 'query', id: 1, questions: [{ name: 'slow.example', type: 'A' }] });
+      for (let index = 0; index < count; index += 1) socket.send(question, busy.port, HOST);
+      await until(isReceived, { withinMs: 10_000, everyMs: 5 });
+    };
+    // Not more at once than the buffer of a socket holds.
+    for (let sent = 64; sent <= 256; sent += 64) await sendAll(64, () => forwarded === sent);
+    await sendAll(10, () => dropped() === 10);
+    expect(forwarded).toBe(256);
+    socket.close();
+    silent.close();
+    await busy.close();
+  });
+});

@@ -1,0 +1,349 @@
+/**
+ * Answers names of the cluster over UDP and TCP, and asks the resolvers of the machine about all others.
+ *
+ * Questions to others are passed on as they are, with another number from another port, and so are the answers: what
+ * this program does not know, it does not change. Bounds: questions and connections at a time, bytes and time of each.
+ */
+import { randomInt } from 'node:crypto';
+import { createSocket, type RemoteInfo, type Socket as UdpSocket } from 'node:dgram';
+import { connect, createServer, isIPv6, type Socket } from 'node:net';
+import {
+  type Answer,
+  AUTHORITATIVE_ANSWER,
+  decode,
+  encode,
+  type Packet,
+  RECURSION_AVAILABLE,
+  RECURSION_DESIRED,
+  TRUNCATED_RESPONSE,
+} from 'dns-packet';
+import type { QuestionOutcome } from '../../app/services/service-parts.ts';
+import type { NameAnswer, NameRecord } from '../../rules/services/names.ts';
+import { TTL_SECONDS } from '../../rules/services/names.ts';
+import { listenOn } from '../relay/relay-server.ts';
+
+const DNS_PORT = 53;
+/** At a time. Others get no answer over UDP, and are closed over TCP: their clients ask again. */
+const QUESTIONS_MAX = 256;
+const CONNECTIONS_MAX = 64;
+const RESOLVERS_MAX = 3;
+const RESOLVER_MS = 2_000;
+const IDLE_MS = 10_000;
+/** Of an answer over UDP without and with EDNS: the second is what fits a packet everywhere (DNS flag day 2020). */
+const PLAIN_BYTES = 512;
+const EDNS_BYTES = 1_232;
+const HEADER_BYTES = 12;
+const LENGTH_BYTES = 2;
+/** Aliases that lead to aliases. */
+const ALIASES_MAX = 8;
+const FORMAT_ERROR = 1;
+const SERVER_FAILURE = 2;
+const NO_SUCH_NAME = 3;
+
+export interface NameServerOptions {
+  readonly address: string;
+  /** 53; another one for tests. 0: any free port. */
+  readonly port?: number;
+  /** Of the cluster, such as cluster.local. */
+  readonly domain: string;
+  readonly answer: (name: string, type: string) => NameAnswer;
+  /** Addresses of the resolvers of the machine, in the order in which they are asked. */
+  readonly resolvers: () => Promise<readonly string[]>;
+  /** Port of these resolvers: 53; another one for tests. */
+  readonly resolverPort?: number;
+  readonly onQuestion?: (outcome: QuestionOutcome) => void;
+}
+
+export interface NameServer {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+/** Rejects if it cannot listen. */
+export async function serveNames(options: NameServerOptions): Promise<NameServer> {
+  const questions = new Questions(options);
+  const server = createServer((socket) => questions.serve(socket));
+  server.maxConnections = CONNECTIONS_MAX;
+  await listenOn(server, { address: options.address, port: options.port ?? DNS_PORT });
+  const bound = server.address();
+  const port = typeof bound === 'object' && bound !== null ? bound.port : DNS_PORT;
+  const closeServer = (): Promise<void> => new Promise((resolve) => server.close(() => resolve()));
+  const udp = createSocket(isIPv6(options.address) ? 'udp6' : 'udp4');
+  try {
+    await bindTo(udp, options.address, port);
+  } catch (cause) {
+    await closeServer();
+    throw cause;
+  }
+  udp.on('error', () => undefined);
+  udp.on('message', (bytes, from) => questions.receive(bytes, from, udp));
+  return {
+    port,
+    async close() {
+      questions.close();
+      await Promise.all([closeServer(), new Promise<void>((resolve) => udp.close(() => resolve()))]);
+    },
+  };
+}
+
+const bindTo = (udp: UdpSocket, address: string, port: number): Promise<void> =>
+  new Promise((resolve, reject) => {
+    udp.once('error', reject);
+    udp.bind({ address, port }, () => {
+      udp.removeListener('error', reject);
+      resolve();
+    });
+  });
+
+/** How a question reaches the resolvers of the machine. */
+type Way = 'udp' | 'tcp';
+
+class Questions {
+  readonly #options: NameServerOptions;
+  readonly #stop = new AbortController();
+  readonly #sockets = new Set<Socket>();
+  #count = 0;
+
+  constructor(options: NameServerOptions) {
+    this.#options = options;
+  }
+
+  close(): void {
+    this.#stop.abort();
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  receive(bytes: Buffer, { address, port }: RemoteInfo, udp: UdpSocket): void {
+    void this.#limited(bytes, 'udp').then((answer) => {
+      if (answer !== undefined && !this.#stop.signal.aborted) udp.send(answer, port, address, () => undefined);
+    });
+  }
+
+  /** One question after the other: the answers are in their order. */
+  serve(socket: Socket): void {
+    this.#sockets.add(socket);
+    socket.once('close', () => this.#sockets.delete(socket));
+    socket.on('error', () => socket.destroy());
+    socket.setTimeout(IDLE_MS, () => socket.destroy());
+    let received = Buffer.alloc(0);
+    socket.on('data', (piece: Buffer) => {
+      received = Buffer.concat([received, piece]);
+      const length = received.length < LENGTH_BYTES ? Number.POSITIVE_INFINITY : received.readUInt16BE(0);
+      if (received.length < LENGTH_BYTES + length) return;
+      const question = received.subarray(LENGTH_BYTES, LENGTH_BYTES + length);
+      const rest = received.subarray(LENGTH_BYTES + length);
+      received = Buffer.alloc(0);
+      socket.pause();
+      void this.#limited(question, 'tcp').then((answer) => {
+        if (answer === undefined) socket.destroy();
+        else socket.write(framed(answer));
+        if (rest.length > 0) socket.unshift(rest);
+        socket.resume();
+      });
+    });
+  }
+
+  async #limited(bytes: Buffer, way: Way): Promise<Buffer | undefined> {
+    if (this.#count >= QUESTIONS_MAX || this.#stop.signal.aborted) {
+      this.#options.onQuestion?.('dropped');
+      return undefined;
+    }
+    this.#count += 1;
+    try {
+      return await this.#reply(bytes, way);
+    } finally {
+      this.#count -= 1;
+    }
+  }
+
+  async #reply(bytes: Buffer, way: Way): Promise<Buffer | undefined> {
+    const query = decoded(bytes);
+    // Answers are not answered: two servers would never stop.
+    if (bytes.length < HEADER_BYTES || query?.type === 'response') return undefined;
+    const [question] = query?.questions ?? [];
+    if (query === undefined || question === undefined || query.questions?.length !== 1) {
+      return encode({ id: bytes.readUInt16BE(0), type: 'response', flags: FORMAT_ERROR });
+    }
+    const found = this.#options.answer(question.name, question.type);
+    if (found.kind === 'elsewhere') {
+      const answer = await this.#forwarded(bytes, way);
+      this.#options.onQuestion?.(answer === undefined ? 'failed' : 'forwarded');
+      return answer ?? response(query, { rcode: SERVER_FAILURE }, way);
+    }
+    this.#options.onQuestion?.('cluster');
+    if (found.kind === 'unknown')
+      return response(query, { rcode: NO_SUCH_NAME, authorities: [this.#authority()] }, way);
+    if (found.kind === 'alias') return response(query, await this.#followed(found, question.type), way);
+    const { answers, additionals } = found;
+    const authorities = answers.length === 0 ? [this.#authority()] : [];
+    return response(
+      query,
+      { answers: answers.map(recordOf), additionals: additionals.map(recordOf), authorities },
+      way,
+    );
+  }
+
+  /** The alias and the records behind it. A client asks one question alone. */
+  async #followed(alias: Extract<NameAnswer, { kind: 'alias' }>, type: string): Promise<Reply> {
+    const answers: Answer[] = [];
+    let found: NameAnswer = alias;
+    for (let count = 0; count < ALIASES_MAX && found.kind === 'alias'; count += 1) {
+      answers.push(recordOf(found.record));
+      if (type === 'CNAME') return { answers };
+      const { target }: { target: string } = found;
+      found = this.#options.answer(target, type);
+      if (found.kind === 'elsewhere') return { answers: [...answers, ...(await this.#asked(target, type))] };
+    }
+    if (found.kind === 'records') answers.push(...found.answers.map(recordOf));
+    return { answers };
+  }
+
+  async #asked(name: string, type: string): Promise<readonly Answer[]> {
+    const question = { name: name.replace(/\.$/, ''), type: type as 'A' };
+    const query = encode({ id: 0, type: 'query', flags: RECURSION_DESIRED, questions: [question] });
+    const answer = await this.#forwarded(query, 'tcp').then((bytes) => bytes ?? this.#forwarded(query, 'udp'));
+    return (answer === undefined ? undefined : decoded(answer))?.answers ?? [];
+  }
+
+  /** The answer of the first resolver that answers; undefined: none does. */
+  async #forwarded(bytes: Buffer, way: Way): Promise<Buffer | undefined> {
+    const { resolvers, resolverPort = DNS_PORT, address } = this.#options;
+    const all = await resolvers();
+    // Asked itself, it would ask itself again.
+    for (const host of all.filter((each) => each !== address || resolverPort !== DNS_PORT).slice(0, RESOLVERS_MAX)) {
+      const numbered = Buffer.from(bytes);
+      const id = randomInt(0x1_0000);
+      numbered.writeUInt16BE(id, 0);
+      const ask = way === 'udp' ? askByUdp : askByTcp;
+      const answer = await ask(
+        numbered,
+        host,
+        resolverPort,
+        AbortSignal.any([this.#stop.signal, AbortSignal.timeout(RESOLVER_MS)]),
+      );
+      if (answer === undefined || answer.length < HEADER_BYTES || answer.readUInt16BE(0) !== id) continue;
+      answer.writeUInt16BE(bytes.readUInt16BE(0), 0);
+      return answer;
+    }
+    return undefined;
+  }
+
+  /** For how long clients may remember that a name does not exist. */
+  #authority(): Answer {
+    const { domain } = this.#options;
+    const data = {
+      mname: `ns.dns.${domain}`,
+      rname: `hostmaster.${domain}`,
+      serial: 1,
+      refresh: 7_200,
+      retry: 1_800,
+      expire: 86_400,
+      minimum: TTL_SECONDS,
+    };
+    return { name: domain, type: 'SOA', ttl: TTL_SECONDS, data };
+  }
+}
+
+interface Reply {
+  readonly rcode?: number;
+  readonly answers?: readonly Answer[];
+  readonly authorities?: readonly Answer[];
+  readonly additionals?: readonly Answer[];
+}
+
+/** What does not fit is left out, with the flag that makes a client ask again over TCP. */
+function response(
+  query: Packet,
+  { rcode = 0, answers = [], authorities = [], additionals = [] }: Reply,
+  way: Way,
+): Buffer {
+  const edns = query.additionals?.find((each) => each.type === 'OPT');
+  const wanted = (query.flags ?? 0) & RECURSION_DESIRED;
+  const common = {
+    ...(query.id === undefined ? {} : { id: query.id }),
+    type: 'response' as const,
+    questions: query.questions ?? [],
+  };
+  const flags = AUTHORITATIVE_ANSWER | RECURSION_AVAILABLE | wanted | rcode;
+  const option: Answer[] =
+    edns === undefined
+      ? []
+      : [
+          {
+            type: 'OPT',
+            name: '.',
+            udpPayloadSize: EDNS_BYTES,
+            flags: 0,
+            options: [],
+            extendedRcode: 0,
+            ednsVersion: 0,
+            flag_do: false,
+          },
+        ];
+  const whole = encode({
+    ...common,
+    flags,
+    answers: [...answers],
+    authorities: [...authorities],
+    additionals: [...additionals, ...option],
+  });
+  if (way === 'tcp' ? whole.length < 0x1_0000 : whole.length <= (edns === undefined ? PLAIN_BYTES : EDNS_BYTES))
+    return whole;
+  return encode({ ...common, flags: flags | TRUNCATED_RESPONSE, additionals: option });
+}
+
+const recordOf = (record: NameRecord): Answer => ({ ...record, ttl: TTL_SECONDS }) as Answer;
+
+function decoded(bytes: Buffer): Packet | undefined {
+  try {
+    return decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+function framed(bytes: Buffer): Buffer {
+  const length = Buffer.alloc(LENGTH_BYTES);
+  length.writeUInt16BE(bytes.length);
+  return Buffer.concat([length, bytes]);
+}
+
+/** A connected socket has another port each time, and accepts answers of that resolver alone. */
+const askByUdp = (bytes: Buffer, host: string, port: number, stop: AbortSignal): Promise<Buffer | undefined> =>
+  new Promise((resolve) => {
+    const socket = createSocket(isIPv6(host) ? 'udp6' : 'udp4');
+    let isEnded = false;
+    const end = (answer?: Buffer): void => {
+      if (isEnded) return;
+      isEnded = true;
+      stop.removeEventListener('abort', onAbort);
+      socket.removeAllListeners('message');
+      socket.close();
+      resolve(answer);
+    };
+    const onAbort = (): void => end();
+    socket.on('error', onAbort);
+    socket.on('message', (answer) => {
+      if (answer.length >= HEADER_BYTES && answer.readUInt16BE(0) === bytes.readUInt16BE(0)) end(answer);
+    });
+    stop.addEventListener('abort', onAbort, { once: true });
+    // Its argument is the error, if there is one: no error event follows.
+    socket.connect(port, host, (...faults: readonly unknown[]) => {
+      if (faults[0] instanceof Error) end();
+      else socket.send(bytes, (fault) => fault && end());
+    });
+  });
+
+const askByTcp = (bytes: Buffer, host: string, port: number, stop: AbortSignal): Promise<Buffer | undefined> =>
+  new Promise((resolve) => {
+    let received = Buffer.alloc(0);
+    const socket = connect({ host, port, signal: stop }, () => socket.write(framed(bytes)));
+    socket.on('data', (piece: Buffer) => {
+      received = Buffer.concat([received, piece]);
+      if (received.length < LENGTH_BYTES || received.length < LENGTH_BYTES + received.readUInt16BE(0)) return;
+      resolve(received.subarray(LENGTH_BYTES, LENGTH_BYTES + received.readUInt16BE(0)));
+      socket.destroy();
+    });
+    socket.on('error', () => resolve(undefined));
+    socket.on('close', () => resolve(undefined));
+  });
