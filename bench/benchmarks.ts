@@ -16,6 +16,7 @@ import { massFailure } from './mass-failure.ts';
 import { page } from './page.ts';
 import { relay } from './relay.ts';
 import { scheduler } from './scheduler.ts';
+import { serviceRules } from './service-rules.ts';
 import { soak } from './soak.ts';
 import { store } from './store.ts';
 import { storm } from './storm.ts';
@@ -30,6 +31,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   bundles,
   heartbeat,
   agent,
+  serviceRules,
   relay,
   tick,
   fleet,
