@@ -55,7 +55,6 @@ import { tickTimers } from './ticks.ts';
 import { undoList } from './undo-list.ts';
 import { mayWithdrawAccess } from './watches/access-withdrawals.ts';
 import { changeSignals } from './watches/change-signals.ts';
-import { webhookClient } from './webhooks/webhook-client.ts';
 
 /** The directory has keys and users alone. */
 const NO_DATABASE: DatabaseUse = { name: 'none', require() {} };
@@ -83,6 +82,7 @@ export interface ServedCluster {
   readonly kubeconfigPath: string | undefined;
   readonly dataDirectory: string;
   readonly policy: Policy;
+  readonly readyMs: number;
   /** Why it is not ready, in one line; undefined: it is. */
   fault(): string | undefined;
   stop(): Promise<void>;
@@ -97,6 +97,7 @@ export interface ServeParts {
 
 /** @throws StartError for what the user can put right */
 export async function startServe(options: ServeOptions, parts: ServeParts): Promise<ServedCluster> {
+  const startedMs = performance.now();
   const undo = undoList();
   try {
     const policy = policyOf(options.policyFile);
@@ -184,8 +185,6 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
       storeFault: () => (file === undefined ? deployed?.fault() : diskFault(file.metrics())),
       isBehind: () => delivery.waiting().isBehind,
     });
-    const webhooks = file && webhookClient();
-    undo.push(() => webhooks?.stop());
     const cluster = composeCluster({
       items: deployed?.items ?? file!.items,
       signals,
@@ -203,7 +202,6 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
       probe: { url: front.ownUrl, fetch: ownFetch(front.certificatePem) },
       authority: credentials.authority,
       isServerName: (name) => isNameIn(front.certificatePem(), name),
-      ...(webhooks && { webhooks }),
       ...(parts.cloudOf && { cloud: parts.cloudOf(data, onInstanceChange) }),
     });
     serving = cluster.serve;
@@ -263,6 +261,7 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
       kubeconfigPath: users === undefined ? data.file('kubeconfig') : undefined,
       dataDirectory: data.path,
       policy,
+      readyMs: performance.now() - startedMs,
       fault: () => checks.map((check) => check.fault()).find((fault) => fault !== undefined),
       stop: undo.stop,
     };

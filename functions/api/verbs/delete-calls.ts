@@ -174,11 +174,10 @@ function deleteOne(
 export async function remove(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
   const { descriptor, target, request } = call;
   const requested = await deleteBodyOf(request);
-  const dryRun = isDryRun(requested);
-  const { mutate: _mutate, warnings, ...admission } = admitWrite(dependencies, call, 'delete', { dryRun });
+  const { mutate: _mutate, warnings, ...admission } = admitWrite(dependencies, call, 'delete');
   const deleted = await deleteOne(dependencies, storedAs(descriptor), target, requested, {
     nowMs: call.nowMs,
-    dryRun,
+    dryRun: isDryRun(requested),
     ...admission,
   });
   return json(200, deletedBody(call, deleted), warningHeaders(warnings()));

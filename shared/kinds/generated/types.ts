@@ -1040,10 +1040,6 @@ export interface KubeMutatingAdmissionPolicyBinding extends KubeObject {
   spec?: MutatingAdmissionPolicyBindingSpec;
 }
 
-export interface KubeMutatingWebhookConfiguration extends KubeObject {
-  webhooks?: MutatingWebhook[];
-}
-
 export interface KubeNamespace extends KubeObject {
   spec?: NamespaceSpec;
   status?: NamespaceStatus;
@@ -1159,10 +1155,6 @@ export interface KubeValidatingAdmissionPolicy extends KubeObject {
 
 export interface KubeValidatingAdmissionPolicyBinding extends KubeObject {
   spec?: ValidatingAdmissionPolicyBindingSpec;
-}
-
-export interface KubeValidatingWebhookConfiguration extends KubeObject {
-  webhooks?: ValidatingWebhook[];
 }
 
 export interface KubeVolumeAttachment extends KubeObject {
@@ -1321,21 +1313,6 @@ export type MutatingAdmissionPolicySpec = {
   failurePolicy?: string;
   matchConditions?: MatchCondition[];
   reinvocationPolicy?: string;
-};
-
-export type MutatingWebhook = {
-  name: string;
-  clientConfig: WebhookClientConfig;
-  rules?: RuleWithOperations[];
-  failurePolicy?: string;
-  matchPolicy?: string;
-  namespaceSelector?: LabelSelector;
-  objectSelector?: LabelSelector;
-  sideEffects: string;
-  timeoutSeconds?: number;
-  admissionReviewVersions: string[];
-  reinvocationPolicy?: string;
-  matchConditions?: MatchCondition[];
 };
 
 export type Mutation = {
@@ -2224,13 +2201,6 @@ export type ServicePort = {
   nodePort?: number;
 };
 
-export type ServiceReference = {
-  namespace: string;
-  name: string;
-  path?: string;
-  port?: number;
-};
-
 export type ServiceSpec = {
   ports?: ServicePort[];
   selector?: Record<string, string>;
@@ -2453,20 +2423,6 @@ export type ValidatingAdmissionPolicyStatus = {
   conditions?: Condition[];
 };
 
-export type ValidatingWebhook = {
-  name: string;
-  clientConfig: WebhookClientConfig;
-  rules?: RuleWithOperations[];
-  failurePolicy?: string;
-  matchPolicy?: string;
-  namespaceSelector?: LabelSelector;
-  objectSelector?: LabelSelector;
-  sideEffects: string;
-  timeoutSeconds?: number;
-  admissionReviewVersions: string[];
-  matchConditions?: MatchCondition[];
-};
-
 export type Validation = {
   expression: string;
   message?: string;
@@ -2594,12 +2550,6 @@ export type VsphereVirtualDiskVolumeSource = {
   fsType?: string;
   storagePolicyName?: string;
   storagePolicyID?: string;
-};
-
-export type WebhookClientConfig = {
-  url?: string;
-  service?: ServiceReference;
-  caBundle?: string;
 };
 
 export type WeightedPodAffinityTerm = {
