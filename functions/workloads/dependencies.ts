@@ -5,6 +5,7 @@ import { type ObjectCopy, objectCopy } from '../../shared/store/object-copy.ts';
 import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';
 import { type NodeCopy, nodeCopy } from './daemonsets/node-copy.ts';
 import { type Announcements, announcements } from './endpoints/announcements.ts';
+import { type NodeZones, nodeZones } from './endpoints/node-zones.ts';
 import { type KnownSelectors, knownSelectors } from './pods/known-selectors.ts';
 import { listObjects } from './pods/list-objects.ts';
 import { type SpacedCounts, spacedCounts } from './pods/spaced-counts.ts';
@@ -22,6 +23,7 @@ export interface WorkloadDependencies extends WorkDependencies, WorkloadPorts {
   readonly services: KnownSelectors;
   readonly counts: SpacedCounts;
   readonly announcements: Announcements;
+  readonly nodeZones: NodeZones;
   /** Labels and taints of every Node, for DaemonSets. */
   readonly daemonNodes: NodeCopy;
   /** Every PersistentVolume and StorageClass, for claims without a volume. */
@@ -46,6 +48,7 @@ export const workloadDependencies = (common: WorkDependencies, ports: WorkloadPo
   services: knownSelectors(common.objects, common.clock, 'services'),
   counts: spacedCounts(common.clock),
   announcements: announcements(common.clock),
+  nodeZones: nodeZones(common.objects, common.clock),
   daemonNodes: nodeCopy(common),
   volumes: copyOf(common, 'persistentvolumes'),
   storageClasses: copyOf(common, 'storageclasses'),

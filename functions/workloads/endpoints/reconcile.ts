@@ -5,8 +5,8 @@
  * What is stored is read before the pods, and each write is conditional on it. So a worker that read older pods is
  * refused by the write of one that read newer ones.
  *
- * Cost of a change of a pod that a Service selects: the reads of the Service, of its Endpoints, and of the slices and
- * pods of its namespace; one write each for the Endpoints and a slice, if they change. A namespace without Services
+ * Cost of a change of a pod that a Service selects: the reads of the Service, of its Endpoints, of the slices and pods
+ * of its namespace, and of Nodes whose zone is not known (node-zones.ts); one write each for the Endpoints and a slice, if they change. A namespace without Services
  * costs nothing (known-selectors.ts).
  */
 
@@ -29,23 +29,26 @@ import { KNOWN_FOR_MS } from '../pods/known-selectors.ts';
 import { listObjects } from '../pods/list-objects.ts';
 import { refOfObject, type SyncReport, syncUnlessOvertaken, unchanged } from '../pods/owner.ts';
 import { isMirrorOf, mirroredSlices } from './mirror.rule.ts';
+import type { Zones } from './node-zones.ts';
 import {
   endpointsFor,
   filledEndpoints,
   hasNoSelector,
   isFilled,
+  nodeNamesOf,
   MANAGED_BY_LABEL,
   MANAGER,
   SERVICE_NAME_LABEL,
   type SlicePlan,
   selectsPod,
   slicesFor,
+  zonesIn,
 } from './rule.ts';
 
 /** Writes of one commit, each with its log entries, below the 100 items of a transaction. */
 const WRITES_PER_COMMIT = 16;
 
-type Dependencies = Pick<WorkloadDependencies, 'objects' | 'clock' | 'random' | 'services'>;
+type Dependencies = Pick<WorkloadDependencies, 'objects' | 'clock' | 'random' | 'services' | 'nodeZones'>;
 
 const endpointsRef = ({ namespace, name }: ObjectRef): ObjectRef => ({
   resource: ENDPOINTS.resource,
@@ -70,7 +73,8 @@ async function attemptSync(dependencies: Dependencies, ref: ObjectRef): Promise<
   if (!isFilled(service)) return {};
   const slices = await listObjects(dependencies, ENDPOINT_SLICES.resource, ref.namespace);
   const pods = await listObjects(dependencies, 'pods', ref.namespace);
-  const writes = writesFor(dependencies, service, { stored, slices, pods });
+  const zones = await dependencies.nodeZones.of(nodeNamesOf(service, pods));
+  const writes = writesFor(dependencies, service, { stored, slices, pods, zones });
   if (writes.length === 0) return {};
   if (stored === undefined) dependencies.services.forget();
   for (let from = 0; from < writes.length; from += WRITES_PER_COMMIT) {
@@ -117,12 +121,14 @@ interface NamespaceContent {
   readonly stored: KubeObject | undefined;
   readonly slices: readonly KubeObject[];
   readonly pods: readonly KubePod[];
+  /** By node name. */
+  readonly zones: Zones;
 }
 
 function writesFor(
   { clock, random }: Pick<Dependencies, 'clock' | 'random'>,
   service: KubeService,
-  { stored, slices, pods }: NamespaceContent,
+  { stored, slices, pods, zones }: NamespaceContent,
 ): readonly ObjectWrite[] {
   const { name = '', namespace = '' } = service.metadata;
   const nowMs = clock.nowMs();
@@ -144,7 +150,7 @@ function writesFor(
       : filled === stored
         ? []
         : [{ kind: 'update', ref, object: filled, previous: stored }];
-  const plan = slicesFor(service, pods, slices.filter(isOurs(name)));
+  const plan = slicesFor(service, pods, slices.filter(isOurs(name)), zones);
   // From a time without a selector. Source: syncEndpoints in pkg/controller/endpointslicemirroring.
   const remove = [...plan.remove, ...slices.filter(isMirrorOf(name))];
   return [...ofEndpoints, ...sliceWrites({ clock, random }, { ...plan, remove })];
@@ -204,9 +210,11 @@ export async function unfilledServices(
     const stored = await listObjects(dependencies, ENDPOINTS.resource, namespace);
     const slices = await listObjects(dependencies, ENDPOINT_SLICES.resource, namespace);
     const pods = services.some(isFilled) ? await listObjects(dependencies, 'pods', namespace) : [];
+    // The sweep reads no Nodes.
+    const zones = zonesIn(slices);
     const byName = new Map(stored.map((object) => [object.metadata.name, object]));
     for (const service of services) {
-      const content = { stored: byName.get(service.metadata.name), slices, pods };
+      const content = { stored: byName.get(service.metadata.name), slices, pods, zones };
       const { name = '' } = service.metadata;
       const writes = hasNoSelector(service)
         ? sliceWrites(dependencies, mirrorPlan(name, content.stored, slices))

@@ -18,6 +18,7 @@ import type {
 import { jsonEqual } from '../../../shared/kubernetes/json.ts';
 import { addressFamily } from '../../../shared/kubernetes/validate-addresses.ts';
 import { podNameFor } from '../pods/generated-name.rule.ts';
+import type { Zones } from './node-zones.ts';
 
 export const SERVICE_NAME_LABEL = 'kubernetes.io/service-name';
 export const MANAGED_BY_LABEL = 'endpointslice.kubernetes.io/managed-by';
@@ -51,6 +52,8 @@ interface Backend {
   readonly ports: readonly EndpointPort[];
   /** Host name, node and pod. */
   readonly about: Pick<EndpointAddress, 'hostname' | 'nodeName' | 'targetRef'>;
+  /** Of its node. Endpoints do not have it. */
+  readonly zone?: string | undefined;
 }
 
 function backendsOf(service: KubeService, pods: readonly KubePod[], family: string): readonly Backend[] {
@@ -168,13 +171,20 @@ export interface SlicePlan {
   readonly remove: readonly KubeEndpointSlice[];
 }
 
-/** @param stored the slices of the Service that this controller wrote */
+/**
+ * @param stored the slices of the Service that this controller wrote
+ * @param zones by node name
+ */
 export function slicesFor(
   service: KubeService,
   pods: readonly KubePod[],
   stored: readonly KubeEndpointSlice[],
+  zones: Zones = new Map(),
 ): SlicePlan {
-  const plans = familiesOf(service).map((family) => planOf(service, family, backendsOf(service, pods, family), stored));
+  const withZone = (backend: Backend): Backend => ({ ...backend, zone: zones.get(backend.about.nodeName ?? '') });
+  const plans = familiesOf(service).map((family) =>
+    planOf(service, family, backendsOf(service, pods, family).map(withZone), stored),
+  );
   const foreign = stored.filter(({ addressType = '' }) => !familiesOf(service).includes(addressType));
   return {
     create: plans.flatMap(({ create }) => create),
@@ -249,9 +259,14 @@ function spread(
 /** Pods in the network of their node have its address. */
 const keyOf = ({ addresses = [], targetRef }: Endpoint): string => `${addresses[0]}/${targetRef?.uid}`;
 
-function endpointOf({ ip, isReady, isTerminating, about }: Backend, { spec }: KubeService): Endpoint {
+function endpointOf({ ip, isReady, isTerminating, about, zone }: Backend, { spec }: KubeService): Endpoint {
   const ready = spec?.publishNotReadyAddresses === true || (isReady && !isTerminating);
-  return { addresses: [ip], conditions: { ready, serving: isReady, terminating: isTerminating }, ...about };
+  return {
+    addresses: [ip],
+    conditions: { ready, serving: isReady, terminating: isTerminating },
+    ...about,
+    ...defined({ zone }),
+  };
 }
 
 function sliceOf(
@@ -331,3 +346,17 @@ export function labelsOfEndpoints(
   if (jsonEqual(partOf(before), partOf(after))) return [];
   return [before, after].flatMap((pod) => (pod?.status?.podIP ? [pod.metadata.labels ?? {}] : []));
 }
+
+/** Names of the nodes of its pods. */
+export const nodeNamesOf = (service: KubeService, pods: readonly KubePod[]): readonly string[] =>
+  pods.flatMap(({ metadata, spec }) =>
+    spec?.nodeName && selectsPod(service, metadata.labels ?? {}) ? [spec.nodeName] : [],
+  );
+
+/** The zones that endpoints have already. */
+export const zonesIn = (slices: readonly KubeEndpointSlice[]): Zones =>
+  new Map(
+    slices.flatMap(({ endpoints = [] }) =>
+      endpoints.flatMap(({ nodeName, zone }) => (nodeName && zone ? [[nodeName, zone] as const] : [])),
+    ),
+  );
