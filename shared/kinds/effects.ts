@@ -111,7 +111,7 @@ export const KIND_EFFECTS: readonly KindEffect[] = [
   {
     kinds: ['services'],
     effect: 'acts',
-    what: 'an address of 10.96.0.0/16, and Endpoints; no traffic is routed to the address, and no node port is assigned',
+    what: 'an address of 10.96.0.0/16, node ports of 30000–32767, and Endpoints; no traffic is routed to them',
     warning: 'no traffic is routed to the address of the Service',
   },
   {

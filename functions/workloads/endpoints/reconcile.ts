@@ -6,8 +6,8 @@
  * refused by the write of one that read newer ones.
  *
  * Cost of a change of a pod that a Service selects: the reads of the Service, of its Endpoints, of the slices and pods
- * of its namespace, and of Nodes whose zone is not known (node-zones.ts); one write each for the Endpoints and a slice, if they change. A namespace without Services
- * costs nothing (known-selectors.ts).
+ * of its namespace, and of the Nodes that node-zones.ts does not know; one write each for the Endpoints and a slice, if
+ * they change. A namespace without Services costs nothing (known-selectors.ts).
  */
 
 import { prepareEndpointSlice, prepareEndpoints } from '../../../shared/kinds/services/defaults.ts';

@@ -10,6 +10,7 @@ import type {
   ServicePort,
   ServiceSpec,
 } from '../types.ts';
+import { withOldNodePorts } from './node-ports.rule.ts';
 import { ENDPOINT_SLICES, ENDPOINTS, SERVICES } from './resource.ts';
 
 /** Seconds that a client stays with one pod, by default. */
@@ -114,7 +115,7 @@ export const prepareService: Prepare = {
   ...prepared,
   prepareForUpdate: (next, old, context) => {
     const sent = context.subresource === 'status' ? next : withoutFieldsOfOldType(next, old);
-    return prepared.prepareForUpdate(withOldAddress(sent, old), old, context);
+    return prepared.prepareForUpdate(withOldNodePorts(withOldAddress(sent, old), old), old, context);
   },
 };
 

@@ -1,26 +1,34 @@
 /**
- * Services with their addresses. A Service that needs an address is assigned a free one of the range at its creation.
+ * Services with their addresses and node ports. A Service that needs one is assigned a free one at its creation, or at
+ * the update that makes it need one. What it had and no longer has is released (held-values.ts).
  *
- * An address is held by an IPAddress object with its text as name, as upstream stores it (MultiCIDRServiceAllocator).
- * It is written before the Service. A process that is killed between the two leaves an address without a Service.
- * Another Service may use that address after ABANDONED_MS.
+ * Two Services never have one value: a value is held by a conditional write before the Service is written, and released
+ * after. A process that is killed in between leaves a value without a Service.
  *
- * Cost of a creation: the write of the IPAddress and a read, besides the write of the Service.
+ * Cost of a creation: a write per address and node port, and a read, besides the write of the Service.
  */
 
 import type { KindStorage, StorageContext } from '../../api/kind-storage.ts';
 import type { ResourceStorage, WriteResult } from '../../api/resource-storage.ts';
 import type { Clock, RandomSource } from '../../clock.ts';
-import { typed } from '../../kubernetes/normal-form.ts';
+import { invalidValue } from '../../kubernetes/causes.ts';
 import * as status from '../../kubernetes/status.ts';
-import { formatTime, parseTimeMs } from '../../kubernetes/time.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
 import { preparesWhole } from '../prepare.ts';
 import { servedKind } from '../served-kind.ts';
 import { storedResource } from '../stored-resource.ts';
-import type { KubeObject, KubeService } from '../types.ts';
+import type { KubeService } from '../types.ts';
 import { withApiObject } from './api-objects.ts';
 import { addressFields, addressOf, needsAddress } from './defaults.ts';
+import { heldValues } from './held-values.ts';
+import {
+  FIRST_NODE_PORT,
+  LAST_NODE_PORT,
+  needsNodePorts,
+  nodePortsOf,
+  portsToAssign,
+  withSharedPorts,
+} from './node-ports.rule.ts';
 import { endpoints, endpointslices, services } from './serve.ts';
 
 /** Addresses of Services: 10.96.0.0/16, as kubeadm configures it. The first one belongs to the API. */
@@ -31,11 +39,7 @@ const LAST_OFFSET = 65_534;
 /** Random addresses that are tried. With a half of the range in use, all of them are in use once in 65,000 times. */
 const ATTEMPTS_MAX = 16;
 
-/** A creation that has not finished after this time was killed. The function has a time limit of 29 s. */
-const ABANDONED_MS = 60_000;
-const SERVICE_UID_ANNOTATION = 'nodekeeper.dev/service-uid';
-
-/** Not served: they hold the addresses of services, which are read in the Service. */
+/** Not served: they hold what is read in the Service. */
 const IP_ADDRESSES = storedResource({
   group: 'networking.k8s.io',
   resource: 'ipaddresses',
@@ -49,61 +53,49 @@ export const ipaddresses: ResourceDescriptor = servedKind(IP_ADDRESSES, {
   validate: () => [],
 });
 
+const NODE_PORTS = storedResource({
+  group: 'nodekeeper.dev',
+  resource: 'nodeports',
+  kind: 'NodePort',
+  scope: 'cluster',
+});
+export const nodeports: ResourceDescriptor = servedKind(NODE_PORTS, {
+  columns: [],
+  row: () => [],
+  prepare: preparesWhole(NODE_PORTS),
+  validate: () => [],
+});
+
 const addressAt = (offset: number): string => `${RANGE_PREFIX}.${Math.floor(offset / 256)}.${offset % 256}`;
+const addressesOf: ValuesOf = (service) => [addressOf(service)].filter((each) => each !== undefined);
+const portTextsOf: ValuesOf = (service) => nodePortsOf(service).map(String);
 
-interface IpAddress extends KubeObject {
-  spec?: { parentRef?: { resource?: string; namespace?: string; name?: string } };
+type ValuesOf = (service: KubeService) => readonly string[];
+
+function unused(valuesOf: ValuesOf, of: KubeService, kept: KubeService | undefined): readonly string[] {
+  const used = kept === undefined ? [] : valuesOf(kept);
+  return valuesOf(of).filter((value) => !used.includes(value));
 }
-
-const heldFor = (address: string, { metadata }: KubeObject, uid: string, nowMs: number): IpAddress =>
-  typed('networking.k8s.io', 'v1', 'IPAddress', {
-    metadata: {
-      name: address,
-      uid,
-      creationTimestamp: formatTime(nowMs),
-      annotations: { [SERVICE_UID_ANNOTATION]: metadata.uid ?? '' },
-    },
-    spec: { parentRef: { group: '', resource: services.resource, namespace: metadata.namespace, name: metadata.name } },
-  });
 
 interface ServiceStorageOptions {
   readonly services: ResourceStorage;
   readonly addresses: ResourceStorage;
+  readonly nodePorts: ResourceStorage;
   readonly random: RandomSource;
   readonly clock: Clock;
 }
 
-export function serviceStorage({ services: stored, addresses, random, clock }: ServiceStorageOptions): ResourceStorage {
-  /** True if the address is now held for the Service. */
-  async function hold(address: string, service: KubeObject): Promise<boolean> {
-    const held = heldFor(address, service, random.uuid(), clock.nowMs());
-    if ((await addresses.create(held)).kind === 'written') return true;
-    const holder: IpAddress | undefined = await addresses.get('', address);
-    if (holder === undefined) return false;
-    const heldSinceMs = parseTimeMs(holder.metadata.creationTimestamp) ?? clock.nowMs();
-    if (clock.nowMs() - heldSinceMs < ABANDONED_MS) return false;
-    const { namespace = '', name = '' } = holder.spec?.parentRef ?? {};
-    const owner = await stored.get(namespace, name);
-    if (owner !== undefined && addressOf(owner) === address) return false;
-    return (
-      (await addresses.update({ ...held, metadata: { ...holder.metadata, ...held.metadata } }, holder)).kind ===
-      'written'
-    );
-  }
-
-  /** Another Service may hold the address meanwhile. */
-  async function release(address: string | undefined, service: KubeObject): Promise<void> {
-    const holder = address === undefined ? undefined : await addresses.get('', address);
-    if (holder?.metadata.annotations?.[SERVICE_UID_ANNOTATION] !== service.metadata.uid) return;
-    await addresses.remove(holder as KubeObject);
-  }
+export function serviceStorage(options: ServiceStorageOptions): ResourceStorage {
+  const { services: stored, random } = options;
+  const addresses = heldValues({ ...options, kind: IP_ADDRESSES, holders: options.addresses, valuesOf: addressesOf });
+  const nodePorts = heldValues({ ...options, kind: NODE_PORTS, holders: options.nodePorts, valuesOf: portTextsOf });
 
   async function withAddress(service: KubeService): Promise<KubeService> {
     if (!needsAddress(service)) return service;
     for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
       const offset = FIRST_OFFSET + Math.floor(random.fraction() * (LAST_OFFSET - FIRST_OFFSET + 1));
       const address = addressAt(offset);
-      if (!(await hold(address, service))) continue;
+      if (!(await addresses.hold(address, service))) continue;
       const spec = { ...service.spec, clusterIP: address };
       return { ...service, spec: { ...spec, ...addressFields(spec, spec.type) } };
     }
@@ -125,7 +117,67 @@ export function serviceStorage({ services: stored, addresses, random, clock }: S
     if (`${first}.${second}` !== RANGE_PREFIX) {
       throw refused(`the provided IP (${address}) is not in the valid range. The range of valid IPs is ${RANGE_TEXT}`);
     }
-    if (!(await hold(address, service))) throw refused('provided IP is already allocated');
+    if (!(await addresses.hold(address, service))) throw refused('provided IP is already allocated');
+  }
+
+  /** With all node ports. Those that it did not have before are held. */
+  async function withNodePorts(given: KubeService, old: KubeService | undefined): Promise<KubeService> {
+    if (!needsNodePorts(given.spec)) return given;
+    const has = new Set(old === undefined ? [] : nodePortsOf(old));
+    const taken: number[] = [];
+    const ports = [...(given.spec?.ports ?? [])];
+    try {
+      for (const nodePort of nodePortsOf(given)) {
+        if (has.has(nodePort)) continue;
+        const why = await refusalOf(nodePort, given);
+        if (why !== undefined) throw invalidNodePort(given, nodePort, why);
+        taken.push(nodePort);
+      }
+      for (const indexes of portsToAssign(given.spec ?? {})) {
+        const nodePort = await freeNodePort(given);
+        taken.push(nodePort);
+        for (const index of indexes) ports[index] = { ...ports[index]!, nodePort };
+      }
+    } catch (fault) {
+      for (const nodePort of taken) await nodePorts.release(String(nodePort), given);
+      throw fault;
+    }
+    return { ...given, spec: { ...given.spec, ports: withSharedPorts(ports) } };
+  }
+
+  async function refusalOf(nodePort: number, service: KubeService): Promise<string | undefined> {
+    if (nodePort < FIRST_NODE_PORT || nodePort > LAST_NODE_PORT) {
+      const range = `${FIRST_NODE_PORT}-${LAST_NODE_PORT}`;
+      return `provided port is not in the valid range. The range of valid ports is ${range}`;
+    }
+    return (await nodePorts.hold(String(nodePort), service)) ? undefined : 'provided port is already allocated';
+  }
+
+  async function freeNodePort(service: KubeService): Promise<number> {
+    for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
+      const nodePort = FIRST_NODE_PORT + Math.floor(random.fraction() * (LAST_NODE_PORT - FIRST_NODE_PORT + 1));
+      if (await nodePorts.hold(String(nodePort), service)) return nodePort;
+    }
+    throw status.internalError('failed to allocate a nodePort: range is full');
+  }
+
+  /** Releases what one state of a Service has and the other has not. */
+  async function releaseUnused(of: KubeService, kept: KubeService | undefined): Promise<void> {
+    for (const address of unused(addressesOf, of, kept)) await addresses.release(address, of);
+    for (const nodePort of unused(portTextsOf, of, kept)) await nodePorts.release(nodePort, of);
+  }
+
+  /** With all its values, which are held. */
+  async function withValues(given: KubeService, old: KubeService | undefined): Promise<KubeService> {
+    await holdRequested(given, old);
+    const addressed = await withAddress(given);
+    try {
+      return await withNodePorts(addressed, old);
+    } catch (fault) {
+      // Its requested node ports may be held by another update of it.
+      for (const address of unused(addressesOf, addressed, old)) await addresses.release(address, addressed);
+      throw fault;
+    }
   }
 
   return {
@@ -133,26 +185,31 @@ export function serviceStorage({ services: stored, addresses, random, clock }: S
     async create(service, along) {
       const { namespace = '', name = '' } = service.metadata;
       if ((await stored.get(namespace, name)) !== undefined) return { kind: 'conflict' };
-      await holdRequested(service, undefined);
-      const addressed = await withAddress(service);
-      const created = await stored.create(addressed, along);
-      if (created.kind === 'conflict') await release(addressOf(addressed), service);
+      const complete = await withValues(service, undefined);
+      const created = await stored.create(complete, along);
+      if (created.kind === 'conflict') await releaseUnused(complete, undefined);
       return created;
     },
     async update(next, old, along): Promise<WriteResult> {
-      await holdRequested(next, old);
-      const addressed = await withAddress(next);
-      const written = await stored.update(addressed, old, along);
-      const unused = written.kind === 'written' ? addressOf(old) : addressOf(addressed);
-      if (addressOf(addressed) !== addressOf(old)) await release(unused, old);
+      const complete = await withValues(next, old);
+      const written = await stored.update(complete, old, along);
+      if (written.kind === 'written') await releaseUnused(old, complete);
+      else await releaseUnused(complete, old);
       return written;
     },
     async remove(old, along) {
       const removed = await stored.remove(old, along);
-      if (removed.kind === 'written') await release(addressOf(old), old);
+      if (removed.kind === 'written') await releaseUnused(old, undefined);
       return removed;
     },
   };
+}
+
+function invalidNodePort({ metadata, spec }: KubeService, nodePort: number, why: string): status.StatusError {
+  const index = (spec?.ports ?? []).findIndex((port) => port.nodePort === nodePort);
+  return status.invalid({ group: '', kind: services.kind }, metadata.name ?? '', [
+    invalidValue(`spec.ports[${index}].nodePort`, nodePort, why),
+  ]);
 }
 
 const withOfApi = (
@@ -168,7 +225,13 @@ export const serviceStorages: readonly KindStorage[] = [
     services,
     (descriptor, context) => {
       const { plain, random, clock } = context;
-      const stored = serviceStorage({ services: plain(descriptor), addresses: plain(ipaddresses), random, clock });
+      const stored = serviceStorage({
+        services: plain(descriptor),
+        addresses: plain(ipaddresses),
+        nodePorts: plain(nodeports),
+        random,
+        clock,
+      });
       return withOfApi(descriptor, stored, context);
     },
   ],
