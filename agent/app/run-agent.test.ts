@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../shared/kinds/types.ts';
 import { recordsOf, textOf } from '../../shared/kubernetes/normal-form.ts';
+import { linePath } from '../../shared/sessions/session-request.ts';
 import { silentLog, silentMeter } from '../../test/support/agent-api.ts';
 import { type ApiInMemory, apiInMemory, pod, podsIn } from '../../test/support/api-in-memory.ts';
 import { CutDisk } from '../../test/support/cut-disk.ts';
@@ -13,8 +14,14 @@ import { loadConfig } from '../adapters/config/load-config.ts';
 import type { AgentConfig } from '../config.ts';
 import type { HealthCheck } from '../ports/health-check.ts';
 import type { KubeApi } from '../ports/kube-api.ts';
+import type { PodRuntime } from '../ports/pod-runtime.ts';
+import type { SessionApi } from '../ports/session-api.ts';
 import type { UpdateSource } from '../ports/update-source.ts';
+import { LOGS_VERSION_ANNOTATION, PODS_VERSION_ANNOTATION, VOLUMES_VERSION_ANNOTATION } from '../rules/lease.ts';
+import { logsPath } from '../rules/log-request.ts';
 import { LOGIND_SHUTDOWN } from '../rules/shutdown-start.ts';
+import { volumesPath } from '../rules/volume-work.ts';
+import { PodMemory } from './pods/pod-memory.ts';
 import { type AgentParts, runAgent } from './run-agent.ts';
 import { AgentStartError } from './start-checks.ts';
 import { InstalledVersions } from './updates/installed-versions.ts';
@@ -402,5 +409,170 @@ describe('the agent', () => {
     expect(await get(`${podsIn('default')}/late`)).toMatchObject({
       status: { phase: 'Failed', reason: 'NodeShutdown' },
     });
+  });
+
+  it('does not measure the machine for a faster report while its runtime is not ready, or it shuts down', async () => {
+    let measured = 0;
+    const counted = {
+      ...machine,
+      use() {
+        measured += 1;
+        return machine.use();
+      },
+    };
+    let isReady = false;
+    const starting = {
+      ...runtime,
+      health: async () =>
+        isReady ? ({ kind: 'ready' } as const) : ({ kind: 'notReady', reason: 'starting' } as const),
+    };
+    const config = { ...configured(), shutdownGracePeriodMs: 30_000, shutdownGracePeriodCriticalPodsMs: 10_000 };
+    void runAgent(parts({ config, machine: counted, runtime: starting }), stop.signal);
+    await pass(8_000);
+    expect(await readyOf()).toMatchObject({ status: 'False', message: 'starting' });
+    const { nodeInfo } = (await get('/api/v1/nodes/edge-1')).status as { nodeInfo: Record<string, unknown> };
+    expect(nodeInfo['containerRuntimeVersion']).not.toBe(runtime.version);
+    announce(true);
+    isReady = true;
+    await pass(20_000);
+    // Each report and each check of the pressure measures once per 10 s.
+    expect(measured).toBeLessThan(12);
+  });
+
+  it('reports that its runtime became ready, with its version', async () => {
+    let isReady = false;
+    const starting = {
+      ...runtime,
+      health: async () =>
+        isReady ? ({ kind: 'ready' } as const) : ({ kind: 'notReady', reason: 'starting' } as const),
+    };
+    void runAgent(parts({ runtime: starting }), stop.signal);
+    await pass(11_500);
+    isReady = true;
+    await pass(15_000);
+    expect(await readyOf()).toMatchObject({ status: 'True' });
+    expect((await get('/api/v1/nodes/edge-1')).status).toMatchObject({
+      nodeInfo: { containerRuntimeVersion: runtime.version },
+    });
+  });
+
+  it('lists pods, logs and volumes when the answer to a heartbeat says that they changed', async () => {
+    const given = parts();
+    const asked: string[] = [];
+    const versions: Record<string, string> = {};
+    const beatApi: KubeApi = {
+      ...given.beatApi,
+      async send(request) {
+        const answer = await given.beatApi.send(request);
+        if (request.method !== 'PUT' || answer.kind !== 'answered') return answer;
+        const lease = answer.body as KubeObject;
+        const annotations = { ...lease.metadata.annotations, ...versions };
+        return { ...answer, body: { ...lease, metadata: { ...lease.metadata, annotations } } };
+      },
+    };
+    const api: KubeApi = {
+      ...given.api,
+      send(request) {
+        if (request.method === 'GET') asked.push(request.path.split('?', 1)[0] ?? '');
+        return given.api.send(request);
+      },
+    };
+    const claimDirectories = { make: () => '', remove: async () => {}, freeBytes: () => 0 };
+    void runAgent({ ...given, api, beatApi, claimDirectories }, stop.signal);
+    await pass(30_000);
+    const paths = {
+      [PODS_VERSION_ANNOTATION]: '/api/v1/pods',
+      [LOGS_VERSION_ANNOTATION]: logsPath('edge-1'),
+      [VOLUMES_VERSION_ANNOTATION]: volumesPath('edge-1'),
+    };
+    for (const [annotation, path] of Object.entries(paths)) {
+      asked.length = 0;
+      versions[annotation] = 'new';
+      await pass(11_000);
+      expect(new Set(asked)).toEqual(new Set([path]));
+    }
+  });
+
+  it('keeps its pods on disk, and what they need of the machine', async () => {
+    const texts: string[] = [];
+    const memory = new PodMemory({
+      generations: { read: async () => [], write: async (text) => void texts.push(text), remove: async () => {} },
+      owner: { nodeName: 'edge-1', clusterId: 'c' },
+      sealer: undefined,
+      log: silentLog,
+    });
+    await server.send('POST', podsIn('default'), {
+      body: pod('web', { spec: { nodeName: 'edge-1', ...pod('web').spec } }),
+    });
+    void runAgent(parts({ memory }), stop.signal);
+    await pass(10_000);
+    const { state } = JSON.parse(texts.at(-1) ?? '');
+    expect(state).toMatchObject({ hostIp: '192.0.2.7', allocatable: { cpu: '4' } });
+    expect(state.pods).toEqual([expect.objectContaining({ metadata: expect.objectContaining({ name: 'web' }) })]);
+  });
+
+  it('sends the hub of its site a status that the cluster does not answer', async () => {
+    const given = parts();
+    let isCut = false;
+    const cut = (api: KubeApi): KubeApi => ({
+      ...api,
+      send: async (request) => (isCut ? { kind: 'failed', cause: new Error('unreachable') } : api.send(request)),
+    });
+    const asked: string[] = [];
+    const hub: KubeApi = {
+      async send({ method, path }) {
+        asked.push(`${method} ${path}`);
+        return { kind: 'answered', status: 200, body: {} };
+      },
+      reconnect() {},
+    };
+    void runAgent({ ...given, api: cut(given.api), beatApi: cut(given.beatApi), hub }, stop.signal);
+    await pass(12_000);
+    expect(asked).toEqual(['GET /api/v1/nodes/edge-1']);
+    isCut = true;
+    await pass(320_000);
+    expect(asked).toContain('PATCH /api/v1/nodes/edge-1/status');
+  });
+
+  it('opens the line for sessions while a container runs', async () => {
+    await server.send('POST', podsIn('default'), {
+      body: pod('web', { spec: { nodeName: 'edge-1', ...pod('web').spec } }),
+    });
+    const opened: string[] = [];
+    const sessionApi: SessionApi = {
+      async open(path) {
+        opened.push(path);
+        return { kind: 'refused', status: 404 };
+      },
+    };
+    const connectPort = () => Promise.reject(new Error('no port'));
+    void runAgent(parts({ sessions: { sessionApi, connectPort } }), stop.signal);
+    await pass(10_000);
+    expect(opened).toEqual([linePath('edge-1')]);
+  });
+
+  it('does not wait for the API where a pod may have to stop, or where it is unknown which pods run', async () => {
+    const api: KubeApi = { send: async () => ({ kind: 'failed', cause: new Error('unreachable') }), reconnect() {} };
+    const waits = async (pods: PodRuntime['pods']): Promise<boolean> => {
+      let listed = 0;
+      const counted: PodRuntime = {
+        ...runtime,
+        pods() {
+          listed += 1;
+          return pods();
+        },
+      };
+      const over = new AbortController();
+      void runAgent(parts({ runtime: counted, api, beatApi: api }), over.signal);
+      await pass(2_000);
+      over.abort();
+      return listed === 1;
+    };
+    const running = (annotations: Record<string, string>) => async () =>
+      [{ uid: 'u', namespace: 'default', name: 'web', pod: { metadata: { annotations } }, containers: [] }] as never;
+    expect(await waits(async () => [])).toBe(true);
+    expect(await waits(running({}))).toBe(true);
+    expect(await waits(running({ 'nodekeeper.dev/offline-stop-after': '10m' }))).toBe(false);
+    expect(await waits(() => Promise.reject(new Error('no records')))).toBe(false);
   });
 });

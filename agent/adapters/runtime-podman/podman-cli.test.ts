@@ -34,7 +34,9 @@ describe('a call of podman', () => {
     expect([error.message, error.exitCode]).toEqual([`${folder}/podman pod inspect: no such pod`, 125]);
     const silent = await failure(podman('exit 3').run(['info'], CALL));
     expect([silent.message, silent.exitCode]).toEqual([`${folder}/podman info : 3`, 3]);
-    const long = await failure(podman('head -c 5000 /dev/zero | tr "\\\\0" x >&2; echo end >&2; exit 1').run(['x'], CALL));
+    const long = await failure(
+      podman('head -c 5000 /dev/zero | tr "\\\\0" x >&2; echo end >&2; exit 1').run(['x'], CALL),
+    );
     expect(long.message).toHaveLength(`${folder}/podman x : `.length + 1_999);
     expect(long.message).toMatch(/xend$/);
   });

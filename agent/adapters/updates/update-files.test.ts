@@ -19,7 +19,11 @@ async function write(files: ReturnType<typeof updateFiles>, name: string, text: 
 describe('the directory of installed agents', () => {
   it('has no files before there is one', async () => {
     const files = updateFiles(directory);
-    expect([await files.names(), await files.readText('a'), await files.readLink('a')]).toEqual([[], undefined, undefined]);
+    expect([await files.names(), await files.readText('a'), await files.readLink('a')]).toEqual([
+      [],
+      undefined,
+      undefined,
+    ]);
     const inFile = updateFiles(join(directory, 'file', 'x'));
     await write(files, 'file', '');
     expect(await inFile.names()).toEqual([]);
@@ -45,7 +49,10 @@ describe('the directory of installed agents', () => {
     symlinkSync('target', join(directory, 'link'));
     await write(files, 'link', 'new');
     await write(files, 'target', 'kept');
-    expect([readFileSync(join(directory, 'link'), 'utf8'), lstatSync(join(directory, 'link')).isFile()]).toEqual(['new', true]);
+    expect([readFileSync(join(directory, 'link'), 'utf8'), lstatSync(join(directory, 'link')).isFile()]).toEqual([
+      'new',
+      true,
+    ]);
   });
 
   it.each([true, false])('names the current agent by a link, where there are links: %s', async (hasLinks) => {
