@@ -209,6 +209,22 @@ describe('a pod bound to the node', () => {
     expect(await stored('web')).toMatchObject({ status: { phase: 'Running' } });
   });
 
+  it('is not started before its volumes are set up, and says that it waits', async () => {
+    let isReady = false;
+    const prepare = async (): Promise<void> => {
+      if (!isReady) throw new Error('no such ConfigMap');
+    };
+    loop = newLoop({ inputs: { prepare, changed() {}, remove: async () => {}, keepOnly() {} } });
+    await bind('web');
+    await running();
+    await pass(1_000);
+    expect(runtime.asked).toEqual([]);
+    expect(await stored('web')).toMatchObject({ status: { phase: 'Pending', hostIP: '192.0.2.7' } });
+    isReady = true;
+    await pass(10_000);
+    expect(runtime.asked).toEqual(['start web']);
+  });
+
   it.each([10_800_000, -10_800_000])(
     'is tried again and listed in time, though the clock is set by %s ms',
     async (byMs) => {
@@ -990,5 +1006,17 @@ describe('a static pod', () => {
     await changed();
     await pass(5_000);
     expect((await stored(NAME))?.status?.['phase']).toBe('Running');
+  });
+
+  it('has a new mirror pod at once when the API no longer knows the one whose status changed', async () => {
+    await running();
+    await remove(NAME, { gracePeriodSeconds: 0 });
+    expect(await stored(NAME)).toBeUndefined();
+    requests = [];
+    runtime.setState(NAME, 'main', { kind: 'running', startedAtMs: time.nowMs() }, { restartCount: 1 });
+    await pass(2_000);
+    expect(requests.map(({ method }) => method)).toContain('GET');
+    expect(mirrors()).toHaveLength(1);
+    expect(recordsOf((await stored(NAME))?.status?.['containerStatuses'])[0]).toMatchObject({ restartCount: 1 });
   });
 });
