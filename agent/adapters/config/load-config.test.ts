@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { authorityHash } from '../../../shared/host/authority-hash.ts';
 import { describeConfigFault } from '../../rules/config-settings.ts';
 import { PINNED_AUTHORITY_FILE } from '../http/pinned-authority.ts';
-import { loadConfig } from './load-config.ts';
+import { hostSystem } from './host-system.ts';
+import { loadConfig, withConfigFile } from './load-config.ts';
 
 const load = (args: readonly string[], files: Readonly<Record<string, string>> = {}) =>
   loadConfig(args, {
@@ -483,4 +484,67 @@ it('has no key for updates if the setting is empty', () => {
   expect(configOf(['--config=a.yaml'], { 'a.yaml': `${AGENT}updatePublicKey: ''\n` })).toMatchObject({
     endpoint: 'https://example.test',
   });
+});
+
+describe('the hub of the site', () => {
+  const of = (url: string) => configOf(['--config=a.yaml'], { 'a.yaml': `${AGENT}hubEndpoint: ${url}\n` }).hubEndpoint;
+
+  it('is an https URL, without slashes at its end', () => {
+    expect([of('https://hub.site:6443//'), of("''")]).toEqual(['https://hub.site:6443', undefined]);
+    expect(configOf([ENDPOINT]).hubEndpoint).toBeUndefined();
+  });
+
+  it.each(['http://hub:6443', 'hub:6443', 'https://', 'xhttps://hub', 'https://hub:99999'])('is not at %s', (url) => {
+    expect(faultsOf(['--config=a.yaml'], { 'a.yaml': `${AGENT}hubEndpoint: ${url}\n` })).toEqual([
+      `a.yaml:4: hubEndpoint "${url}": expected the https URL of the hub of the site, such as https://hub.site.example:6443`,
+    ]);
+  });
+});
+
+describe('the hash of an authority', () => {
+  const hash = authorityHash(CA);
+
+  it.each([`x${hash}`, `${hash}0`, hash.slice(0, -1), hash.toUpperCase(), hash.replace('sha256:', '')])(
+    'is not %s',
+    (text) => {
+      expect(faultsOf([ENDPOINT, `--ca-hash=${text}`])).toEqual([
+        `command line: caHash ${JSON.stringify(text)}: expected sha256: and 64 hexadecimal digits`,
+      ]);
+    },
+  );
+
+  it('is not needed with an authority', () => {
+    const lines = `caHash: x\ncertificateAuthorityFile: /ca.pem\n`;
+    const files = { 'a.yaml': AGENT + lines, '/ca.pem': CA };
+    expect(configOf(['--config=a.yaml'], files)).toMatchObject({ certificateAuthority: CA });
+    expect(configOf(['--config=a.yaml'], files).caHash).toBeUndefined();
+    const inline = { 'a.yaml': `${AGENT}caHash: x\ncertificateAuthority: ${JSON.stringify(CA)}\n` };
+    expect(configOf(['--config=a.yaml'], inline).caHash).toBeUndefined();
+  });
+});
+
+it('a command that people type reads the file of this system, unless it names another one', () => {
+  const others = [
+    ['--config', 'x'],
+    ['--config=x', '--json'],
+    ['doctor', '--config=x'],
+  ];
+  for (const args of others) expect(withConfigFile(args)).toBe(args);
+  expect(withConfigFile(['--configured', '--json'])).toEqual([
+    '--config',
+    hostSystem.configFile,
+    '--configured',
+    '--json',
+  ]);
+});
+
+it('a flag without a value, a file without a text and a certificate that cannot be read are faults', () => {
+  expect(faultsOf(['--endpoint'])).toContain('--endpoint: expected a value');
+  const files = { 'a.yaml': `${AGENT}tokenFile: /t\n`, '/t': ' \n' };
+  expect(faultsOf(['--config=a.yaml'], files)).toEqual(['a.yaml:4: tokenFile cannot be read: /t is empty']);
+  const broken = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n';
+  const authority = { 'a.yaml': `${AGENT}certificateAuthorityFile: /ca.pem\n`, '/ca.pem': `${CA}\n${broken}` };
+  expect(faultsOf(['--config=a.yaml'], authority)).toEqual([
+    expect.stringMatching(/^a.yaml:4: certificateAuthorityFile "\/ca.pem": certificate 2 of 2 cannot be read: /),
+  ]);
 });
