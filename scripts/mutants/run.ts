@@ -81,7 +81,7 @@ const results = await new Stryker({
   ignorePatterns: ['cdk.out', '.nodekeeper', 'dist', '.wine'],
   // Not below node_modules: Node.js starts no TypeScript there, and tests start some.
   tempDirName: 'dist/mutants',
-  reporters: ['clear-text'],
+  reporters: ['clear-text', 'progress-append-only'],
   clearTextReporter: { allowColor: false, logTests: false, reportTests: false },
   concurrency: 1,
   // A busy machine needs several times as long: a slow run is no detected mutant. What loops is found by its hits.
