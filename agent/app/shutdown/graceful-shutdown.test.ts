@@ -87,3 +87,130 @@ describe('a shutdown with pods that terminate at once', () => {
     await running;
   });
 });
+
+describe('the watch for a shutdown', () => {
+  /** `watches`: what each attempt announces before it ends, or the error that it fails with. */
+  function watching(watches: readonly (readonly boolean[] | Error)[], rules = LOGIND_SHUTDOWN) {
+    const steps: string[] = [];
+    const errors: string[] = [];
+    let attempts = 0;
+    const shutdownSignal: ShutdownDependencies['shutdownSignal'] = {
+      rules,
+      delayMaxMs: async () => 30_000,
+      raiseDelayMax: async () => {},
+      async hold() {
+        steps.push('hold');
+        return { release: async () => void steps.push('release') };
+      },
+      async *watch(signal) {
+        const watch = watches[attempts];
+        attempts += 1;
+        if (watch instanceof Error) throw watch;
+        yield* watch ?? [];
+        if (watch === undefined) await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
+      },
+    };
+    let loads = 0;
+    return {
+      ...{ steps, errors, attempts: () => attempts, loads: () => loads },
+      over: {
+        shutdownSignal,
+        log: {
+          ...silentLog,
+          error: (message: string, fields = {}) => void errors.push(`${message}: ${(fields as { error: string }).error}`),
+        },
+        stateFile: {
+          async read() {
+            loads += 1;
+            return undefined;
+          },
+          write: async () => {},
+        },
+      } satisfies Partial<ShutdownDependencies>,
+    };
+  }
+  const broken = new Error('no bus');
+
+  it('is off without pods to give time to', async () => {
+    const { steps, over } = watching([]);
+    const { running } = await shuttingDown({ ...over, buckets: [] });
+    await running;
+    expect(steps).toEqual([]);
+  });
+
+  it('is given up, and the lock released, when it cannot start', async () => {
+    const { steps, errors, over, attempts } = watching([broken]);
+    const { running, time } = await shuttingDown(over);
+    await running;
+    await time.pass(60_000);
+    expect([steps, attempts()]).toEqual([['hold', 'release'], 1]);
+    expect(errors).toEqual(['Failed to start node shutdown manager: failed to monitor shutdown: no bus']);
+  });
+
+  it('starts again after a second each time that it ends or fails later', async () => {
+    const { steps, errors, over, attempts, loads } = watching([[], broken]);
+    const { running, time, stop } = await shuttingDown(over);
+    expect(attempts()).toBe(1);
+    await time.pass(999);
+    expect(attempts()).toBe(1);
+    await time.pass(1);
+    for (let turn = 0; turn < 20; turn += 1) await settle();
+    expect(attempts()).toBe(2);
+    expect(errors).toEqual(['Unable to watch the node for shutdown events: failed to monitor shutdown: no bus']);
+    await time.pass(1_000);
+    for (let turn = 0; turn < 20; turn += 1) await settle();
+    expect([attempts(), loads()]).toEqual([3, 1]);
+    // The next lock is acquired before the one before is released.
+    expect(steps).toEqual(['hold', 'hold', 'release', 'release', 'hold']);
+    stop.abort();
+    await running;
+    expect(steps.at(-1)).toBe('release');
+    expect(attempts()).toBe(3);
+  });
+
+  it('does not start again while the agent stops', async () => {
+    const { over, attempts } = watching([[]]);
+    const { running, stop } = await shuttingDown(over);
+    stop.abort();
+    await running;
+    expect(attempts()).toBe(1);
+  });
+
+  it('does not start again on a system that announces a shutdown once', async () => {
+    const { over, attempts, steps } = watching([[true]], { ...LOGIND_SHUTDOWN, restarts: false });
+    const { running, time } = await shuttingDown(over);
+    await running;
+    await time.pass(60_000);
+    expect([attempts(), steps]).toEqual([1, ['hold', 'release']]);
+  });
+
+  it('accepts pods again, and holds the lock, when the shutdown is cancelled', async () => {
+    const events: string[] = [];
+    const { over, steps } = watching([[true, false]]);
+    const { shutdown, stop, running } = await shuttingDown({ ...over, recordEvent: ({ message }) => events.push(message) });
+    expect([shutdown.phase.isShuttingDown, shutdown.phase.admit().kind]).toEqual([false, 'admitted']);
+    expect(events.at(-1)).toBe('Shutdown manager detected shutdown cancellation');
+    expect(steps).toEqual(['hold', 'release', 'hold']);
+    stop.abort();
+    await running;
+  });
+
+  it('releases the lock although the shutdown cannot be reported, and without events to send', async () => {
+    const { over, errors, steps } = watching([[true]]);
+    const reportStatus = () => {
+      throw new Error('no Node');
+    };
+    const { stop, running } = await shuttingDown({ ...over, reportStatus, drainEvents: undefined });
+    expect(errors).toEqual(['Failed to report the shutdown: no Node']);
+    expect(steps).toEqual(['hold', 'release']);
+    stop.abort();
+    await running;
+    const failing = watching([[true]]);
+    const drainEvents = () => Promise.reject(new Error('no API'));
+    const other = await shuttingDown({ ...failing.over, drainEvents });
+    expect(failing.errors).toEqual(['Failed to send the last events: no API']);
+    expect(failing.steps).toEqual(['hold', 'release']);
+    other.stop.abort();
+    await other.running;
+  });
+});
