@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { answered, refused, scriptedApi, silentLog, virtualTime } from '../../test/support/agent-api.ts';
 import type { KubeAnswer } from '../ports/kube-api.ts';
-import { createRegistration } from './registration.ts';
+import { createRegistration, registerOnce } from './registration.ts';
 
 const node = { kind: 'Node', metadata: { name: 'edge-7', uid: 'u1' } };
 
@@ -80,5 +80,72 @@ describe('registration', () => {
     const { registration, api } = world(() => refused(500, 'InternalError'), { sleepsMax: 3 });
     expect(await registration.ensure()).toBe(false);
     expect(api.requests).toHaveLength(2);
+  });
+});
+
+it('is tried again when the Node cannot be built', async () => {
+  let builds = 0;
+  const api = scriptedApi(() => answered(201, node));
+  const time = virtualTime(0);
+  const registration = createRegistration(
+    { nodeName: 'edge-7', registerNode: true },
+    {
+      ...{ api, time, fraction: () => 0, log: silentLog, stop: new AbortController().signal, timeoutMs: 10_000 },
+      async buildNode() {
+        builds += 1;
+        if (builds === 1) throw new Error('no disk');
+        return node;
+      },
+    },
+  );
+  expect(await registration.ensure()).toBe(true);
+  expect([builds, api.requests.length, time.waits.length]).toEqual([2, 1, 2]);
+});
+
+describe('a Node that exists', () => {
+  const labels = { 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'arm64' };
+  const initial = { ...node, metadata: { ...node.metadata, labels }, status: { capacity: { cpu: '4' } } };
+  const exists = refused(409, 'AlreadyExists');
+  const old = { kind: 'Node', metadata: { name: 'edge-7', uid: 'u9' }, status: { capacity: { cpu: '2' } } };
+
+  async function registered(creation: KubeAnswer, read: KubeAnswer, correction?: KubeAnswer) {
+    const api = scriptedApi(({ method }) => ({ POST: creation, GET: read, PATCH: correction })[method as 'POST']);
+    const parts = { api, stop: new AbortController().signal, timeoutMs: 7_000 };
+    const attempt = await registerOnce(initial, parts);
+    return { attempt, requests: api.requests };
+  }
+
+  it.each([
+    ['409', exists],
+    ['403, as an admission rule forbids its creation', refused(403, 'Forbidden')],
+  ])('is read and corrected: %s', async (_, creation) => {
+    const corrected = { ...old, metadata: { ...old.metadata, labels } };
+    const { attempt, requests } = await registered(creation, answered(200, old), answered(200, corrected));
+    expect(attempt).toEqual({ kind: 'registered', node: corrected });
+    expect(requests.map(({ method, path, timeoutMs }) => [method, path, timeoutMs])).toEqual([
+      ['POST', '/api/v1/nodes', 7_000],
+      ['GET', '/api/v1/nodes/edge-7', 7_000],
+      ['PATCH', '/api/v1/nodes/edge-7/status', 7_000],
+    ]);
+    expect(requests[2]).toMatchObject({ contentType: 'application/strategic-merge-patch+json' });
+    expect(requests[2]?.body).toMatchObject({ metadata: { labels } });
+  });
+
+  it('is not written when nothing is to be corrected', async () => {
+    const same = { ...old, metadata: { ...old.metadata, labels }, status: initial.status };
+    const { attempt, requests } = await registered(exists, answered(200, same));
+    expect(attempt).toEqual({ kind: 'registered', node: same });
+    expect(requests).toHaveLength(2);
+  });
+
+  it.each<[string, KubeAnswer, KubeAnswer, KubeAnswer | undefined, string]>([
+    ['another conflict', refused(409, 'Conflict'), answered(200, old), undefined, 'create: 409'],
+    ['it cannot be read', exists, refused(404, 'NotFound'), undefined, 'read: 404'],
+    ['it is another Node', exists, answered(200, { ...old, metadata: { name: 'x', uid: 'u' } }), undefined, 'read: 200'],
+    ['it cannot be corrected', exists, answered(200, old), refused(500, 'InternalError'), 'correct: 500'],
+    ['its correction is forbidden', exists, answered(200, old), refused(403, 'Forbidden'), 'correct: 403'],
+  ])('is not registered when there is a fault: %s', async (_, creation, read, correction, why) => {
+    const { attempt } = await registered(creation, read, correction);
+    expect(attempt).toMatchObject({ kind: 'failed', why });
   });
 });
