@@ -21,7 +21,8 @@ it('lists all pages, and only pods of the node that have a uid', async () => {
     { metadata: { continue: 'a/b' }, items: [pod('a'), pod('elsewhere', { nodeName: 'n2' })] },
     { metadata: {}, items: [pod('b'), { metadata: { name: 'no uid' }, spec: { nodeName: 'n1' } }] },
   );
-  expect(await listPods(api, 'n1')).toMatchObject({
+  const { signal } = new AbortController();
+  expect(await listPods(api, 'n1', signal)).toMatchObject({
     kind: 'listed',
     pods: [{ metadata: { name: 'a' } }, { metadata: { name: 'b' } }],
   });
@@ -29,6 +30,7 @@ it('lists all pages, and only pods of the node that have a uid', async () => {
     '/api/v1/pods?fieldSelector=spec.nodeName%3Dn1&limit=250',
     '/api/v1/pods?fieldSelector=spec.nodeName%3Dn1&limit=250&continue=a%2Fb',
   ]);
+  expect(requests.every((each) => each.signal === signal)).toBe(true);
 });
 
 it('fails after forty pages, because an incomplete list would look complete', async () => {

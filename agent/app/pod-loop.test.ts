@@ -1008,7 +1008,7 @@ describe('a static pod', () => {
     expect((await stored(NAME))?.status?.['phase']).toBe('Running');
   });
 
-  it('has a new mirror pod at once when the API no longer knows the one whose status changed', async () => {
+  it('has a new mirror pod at once when its status changes and the API has none', async () => {
     await running();
     await remove(NAME, { gracePeriodSeconds: 0 });
     expect(await stored(NAME)).toBeUndefined();

@@ -79,7 +79,7 @@ describe('a connection for sessions', () => {
     expect(received).toEqual([]);
   });
 
-  it('that is refused tells its credentials', async () => {
+  it('that is refused reports it to its credentials', async () => {
     const { endpoint } = await server(401);
     expect(await clientOf(endpoint).open('/line')).toEqual({ kind: 'refused', status: 401 });
     expect(answers).toEqual([{ status: 401, token: 'token' }]);

@@ -27,6 +27,7 @@ describe('the clock of the server', () => {
   it('is ours until an answer differs, whatever is set on the machine', async () => {
     const { time, clock } = world();
     await time.pass(1_000);
+    expect(new ServerClock(time).nowMs()).toBe(START_MS + 1_000);
     time.setClock(3_600_000);
     expect([clock.nowMs(), clock.offsetMs()]).toEqual([START_MS + 1_000, 0]);
     clock.observe(START_MS + 5_999);

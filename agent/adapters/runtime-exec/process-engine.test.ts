@@ -42,7 +42,7 @@ const recordOf = (over: Partial<ContainerRecord> = {}): ContainerRecord => ({
   hasMounts: true,
   ...over,
 });
-const command = { command: ['true'], stdin: false, tty: false };
+const command = { container: 'main', command: ['true'], stdin: false, tty: false };
 const outcome = async (engine: ProcessEngine, container: ContainerRecord, mayWait = () => true) => {
   const executed = await engine.execute(container, ['true'], { mayWait, output: 'returned' });
   return executed.kind === 'failed' ? executed.message : executed.kind;
@@ -71,7 +71,7 @@ describe('a further command in a container with mounts of its own', () => {
     expect([await outcome(engine, recordOf()), pauses()]).toEqual([NO_MOUNTS, 0]);
   });
 
-  it('does not wait for a container that has ended, nor longer than its caller', async () => {
+  it('does not wait for a container that does not run, nor longer than its caller', async () => {
     const ended = engineOf();
     expect(await outcome(ended.engine, recordOf({ state: { kind: 'waiting', reason: 'x' } }))).toBe(NO_MOUNTS);
     const hasty = engineOf();

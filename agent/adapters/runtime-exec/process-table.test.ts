@@ -1,5 +1,8 @@
 import { once } from 'node:events';
+import { closeSync, mkdirSync, openSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { folderForTest } from '../../../test/support/folder-for-test.ts';
 import { startForTest } from '../../../test/support/started-process.ts';
 import { until } from '../../../test/support/until.ts';
 import {
@@ -86,4 +89,28 @@ it('knows the boot, and errors that may pass', () => {
   const failed = (code?: string) => isShortage(Object.assign(new Error('x'), code === undefined ? {} : { code }));
   expect(['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN'].map(failed)).toEqual([true, true, true, true]);
   expect([failed('ENOENT'), failed()]).toEqual([false, false]);
+});
+
+describe('a file of the kernel', () => {
+  it('says nothing of a process that ended while it was read', async () => {
+    const { pid, child, exited } = await start(['sleep', '60']);
+    const root = folderForTest();
+    mkdirSync(join(root, '7'));
+    const stat = openSync(`/proc/${pid}/stat`, 'r');
+    symlinkSync(`/proc/self/fd/${stat}`, join(root, '7', 'stat'));
+    expect(identify(7, 'b1', root)).toMatchObject({ pid: 7 });
+    child.kill('SIGKILL');
+    await exited;
+    expect(identify(7, 'b1', root)).toBeUndefined();
+    closeSync(stat);
+  });
+
+  it('that cannot be read is a fault, and one that does not exist is none', () => {
+    const root = folderForTest();
+    expect([identify(7, 'b1', root), readBootId(root)]).toEqual([undefined, '']);
+    mkdirSync(join(root, '7', 'stat'), { recursive: true });
+    mkdirSync(join(root, 'sys/kernel/random/boot_id'), { recursive: true });
+    expect(() => identify(7, 'b1', root)).toThrow(/EISDIR/);
+    expect(() => readBootId(root)).toThrow(/EISDIR/);
+  });
 });

@@ -28,6 +28,8 @@ export interface MarkedProcess {
   readonly mark: string;
 }
 
+const PROC = '/proc';
+
 interface Stat {
   readonly state: string;
   readonly startTicks: string;
@@ -42,10 +44,10 @@ export const isShortage = (cause: unknown): boolean =>
   ['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN'].includes(codeOf(cause) ?? '');
 
 /** Undefined when the process does not exist. @throws Error when /proc cannot be read */
-function statOf(pid: number): Stat | undefined {
+function statOf(pid: number, root: string): Stat | undefined {
   let text: string;
   try {
-    text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    text = readFileSync(`${root}/${pid}/stat`, 'utf8');
   } catch (cause) {
     if (codeOf(cause) === 'ENOENT' || codeOf(cause) === 'ESRCH') return undefined;
     throw cause;
@@ -56,9 +58,9 @@ function statOf(pid: number): Stat | undefined {
 }
 
 /** Empty when the kernel provides none. @throws Error when it cannot be read */
-export function readBootId(): string {
+export function readBootId(root = PROC): string {
   try {
-    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+    return readFileSync(`${root}/sys/kernel/random/boot_id`, 'utf8').trim();
   } catch (cause) {
     if (codeOf(cause) === 'ENOENT') return '';
     throw cause;
@@ -66,8 +68,8 @@ export function readBootId(): string {
 }
 
 /** Identity of a living process. @throws Error when /proc cannot be read */
-export function identify(pid: number, bootId: string): ProcessIdentity | undefined {
-  const stat = statOf(pid);
+export function identify(pid: number, bootId: string, root = PROC): ProcessIdentity | undefined {
+  const stat = statOf(pid, root);
   return stat === undefined ? undefined : { pid, startTicks: stat.startTicks, bootId };
 }
 
@@ -78,7 +80,7 @@ export function identify(pid: number, bootId: string): ProcessIdentity | undefin
  */
 export function isAlive(identity: ProcessIdentity, bootId: string): boolean {
   if (identity.bootId !== bootId) return false;
-  const stat = statOf(identity.pid);
+  const stat = statOf(identity.pid, PROC);
   if (stat === undefined || stat.startTicks !== identity.startTicks) return false;
   return stat.state !== 'Z' && stat.state !== 'X';
 }
@@ -158,7 +160,7 @@ export interface ProcessTable {
 }
 
 export const linuxProcesses: ProcessTable = {
-  bootId: readBootId,
+  bootId: () => readBootId(),
   identify,
   isAlive,
   marked: markedProcesses,

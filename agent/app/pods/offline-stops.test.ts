@@ -10,7 +10,7 @@ import { newPodEntry, type PodEntry } from './pod-entry.ts';
 
 const RUN_MS = 600_000;
 
-function world({ annotated = true, silentMs = 0, longestSilenceMs = silentMs } = {}) {
+function world({ annotated = true, silentMs = 0, longestSilenceMs = 0 } = {}) {
   const time = new SteppedTime(1_700_000_000_000);
   const stop = new AbortController();
   const steps: string[] = [];

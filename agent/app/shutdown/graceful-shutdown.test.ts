@@ -131,7 +131,7 @@ describe('the watch for a shutdown', () => {
   }
   const broken = new Error('no bus');
 
-  it('is off without pods to give time to', async () => {
+  it('is off without a grace period for pods', async () => {
     const { steps, over } = watching([]);
     const { running } = await shuttingDown({ ...over, buckets: [] });
     await running;
@@ -200,7 +200,7 @@ describe('the watch for a shutdown', () => {
     const reportStatus = () => {
       throw new Error('no Node');
     };
-    const { stop, running } = await shuttingDown({ ...over, reportStatus, drainEvents: undefined });
+    const { stop, running } = await shuttingDown({ ...over, reportStatus, drainEvents: undefined as never });
     expect(errors).toEqual(['Failed to report the shutdown: no Node']);
     expect(steps).toEqual(['hold', 'release']);
     stop.abort();

@@ -121,3 +121,10 @@ it('names the memory that is missing', () => {
     message: expect.stringMatching(new RegExp(`${12 * GI}\\D.*\\D${11 * GI}$`)),
   });
 });
+
+it('names the resource of its hints', () => {
+  const given = pod('u', [container('c', '2', '1Gi')]);
+  const [first] = containersOf(given);
+  const names = PROVIDERS.map((each) => [...(each.hints(EMPTY_LEDGER, given, first!)?.keys() ?? [])]);
+  expect(names).toEqual([['cpu'], ['memory']]);
+});
