@@ -141,7 +141,13 @@ describe('a Node that exists', () => {
   it.each<[string, KubeAnswer, KubeAnswer, KubeAnswer | undefined, string]>([
     ['another conflict', refused(409, 'Conflict'), answered(200, old), undefined, 'create: 409'],
     ['it cannot be read', exists, refused(404, 'NotFound'), undefined, 'read: 404'],
-    ['it is another Node', exists, answered(200, { ...old, metadata: { name: 'x', uid: 'u' } }), undefined, 'read: 200'],
+    [
+      'it is another Node',
+      exists,
+      answered(200, { ...old, metadata: { name: 'x', uid: 'u' } }),
+      undefined,
+      'read: 200',
+    ],
     ['it cannot be corrected', exists, answered(200, old), refused(500, 'InternalError'), 'correct: 500'],
     ['its correction is forbidden', exists, answered(200, old), refused(403, 'Forbidden'), 'correct: 403'],
   ])('is not registered when there is a fault: %s', async (_, creation, read, correction, why) => {

@@ -107,7 +107,8 @@ describe('the watch for a shutdown', () => {
         attempts += 1;
         if (watch instanceof Error) throw watch;
         yield* watch ?? [];
-        if (watch === undefined) await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
+        if (watch === undefined)
+          await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
       },
     };
     let loads = 0;
@@ -117,7 +118,8 @@ describe('the watch for a shutdown', () => {
         shutdownSignal,
         log: {
           ...silentLog,
-          error: (message: string, fields = {}) => void errors.push(`${message}: ${(fields as { error: string }).error}`),
+          error: (message: string, fields = {}) =>
+            void errors.push(`${message}: ${(fields as { error: string }).error}`),
         },
         stateFile: {
           async read() {
@@ -187,7 +189,10 @@ describe('the watch for a shutdown', () => {
   it('accepts pods again, and holds the lock, when the shutdown is cancelled', async () => {
     const events: string[] = [];
     const { over, steps } = watching([[true, false]]);
-    const { shutdown, stop, running } = await shuttingDown({ ...over, recordEvent: ({ message }) => events.push(message) });
+    const { shutdown, stop, running } = await shuttingDown({
+      ...over,
+      recordEvent: ({ message }) => events.push(message),
+    });
     expect([shutdown.phase.isShuttingDown, shutdown.phase.admit().kind]).toEqual([false, 'admitted']);
     expect(events.at(-1)).toBe('Shutdown manager detected shutdown cancellation');
     expect(steps).toEqual(['hold', 'release', 'hold']);
