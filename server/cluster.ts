@@ -59,6 +59,8 @@ import type { AcceptUpgrade } from './sessions/upgrades.ts';
 import { composeSystem, inProcess } from './system.ts';
 import type { ChangeSignals } from './watches/change-signals.ts';
 import { servedWatches } from './watches/served-watches.ts';
+import { admissionWebhooks } from './webhooks/admission-webhooks.ts';
+import type { WebhookClient } from './webhooks/webhook-client.ts';
 
 /** How long a revoked key is still accepted. One read of memory per minute and machine. Milliseconds. */
 const KEYS_LIVE_MS = 60_000;
@@ -90,6 +92,8 @@ export interface ClusterOptions {
   readonly authority: Authority;
   /** Whether it is a name or an address of the API. No certificate of another has one. */
   readonly isServerName: (name: string) => boolean;
+  /** Calls admission webhooks. Absent: another process writes to the same store, and calls none. */
+  readonly webhooks?: WebhookClient;
 }
 
 export interface Cluster {
@@ -161,6 +165,9 @@ export function composeCluster(options: ClusterOptions): Cluster {
       openConnection: sessions.openConnection,
       nodeSessions: sessions.nodeSessions,
       signsCertificates: true,
+      ...(options.webhooks && {
+        webhooksOf: ({ storageOf }) => admissionWebhooks({ ...common, storageOf, client: options.webhooks! }),
+      }),
       answerPodLog: redirectLogs({ watchUrl: OWN_ORIGIN, tickets }, { items, random: systemRandom }),
     },
     heartbeat: {

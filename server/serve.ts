@@ -55,6 +55,7 @@ import { tickTimers } from './ticks.ts';
 import { undoList } from './undo-list.ts';
 import { mayWithdrawAccess } from './watches/access-withdrawals.ts';
 import { changeSignals } from './watches/change-signals.ts';
+import { webhookClient } from './webhooks/webhook-client.ts';
 
 /** The directory has keys and users alone. */
 const NO_DATABASE: DatabaseUse = { name: 'none', require() {} };
@@ -185,6 +186,8 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
       storeFault: () => (file === undefined ? deployed?.fault() : diskFault(file.metrics())),
       isBehind: () => delivery.waiting().isBehind,
     });
+    const webhooks = file && webhookClient();
+    undo.push(() => webhooks?.stop());
     const cluster = composeCluster({
       items: deployed?.items ?? file!.items,
       signals,
@@ -202,6 +205,7 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
       probe: { url: front.ownUrl, fetch: ownFetch(front.certificatePem) },
       authority: credentials.authority,
       isServerName: (name) => isNameIn(front.certificatePem(), name),
+      ...(webhooks && { webhooks }),
       ...(parts.cloudOf && { cloud: parts.cloudOf(data, onInstanceChange) }),
     });
     serving = cluster.serve;

@@ -7,6 +7,7 @@ import type { NamespacePolicies } from '../../shared/kinds/quotas/namespace-poli
 import type { KubeObject } from '../../shared/kinds/types.ts';
 import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/request/http.ts';
 import type { RefuseSigningRequest } from './access/signing-requester.ts';
+import type { AdmissionWebhooks } from './admission/admitted-write.ts';
 import type { AnswerNodeVolumes } from './agents/node-volumes.ts';
 import type { ReadHolders } from './agents/release-holders.ts';
 import type { AcceptNodeSession } from './connections/node-sessions.ts';
@@ -31,8 +32,10 @@ export interface ApiDependencies extends Pick<ReadDependencies, 'storageOf' | 'r
   readonly podEvictionTimeoutOn?: (nodeLabels: Readonly<Record<string, string>> | undefined) => number;
   /** The disruption budgets of a pod, each with its current status. */
   readonly budgetsCovering: (pod: KubeObject) => Promise<readonly KubeObject[]>;
-  /** ValidatingAdmissionPolicies and MutatingAdmissionPolicies, in memory. */
+  /** Admission policies and configurations of webhooks, in memory. */
   readonly admissionPolicies: AdmissionPolicies;
+  /** Calls admission webhooks. Absent: none are called, and configurations of them are refused. */
+  readonly webhooks?: AdmissionWebhooks;
   /** ResourceQuotas and LimitRanges, for admission. */
   readonly namespacePolicies: NamespacePolicies;
 }

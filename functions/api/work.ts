@@ -25,6 +25,7 @@ import type { EnrolDependencies } from './access/enrol-node.ts';
 import { answerEnrolment } from './access/enrolment.ts';
 import { answerSelfReviews } from './access/self-review.ts';
 import { refuseSigningRequests } from './access/signing-requester.ts';
+import type { AdmissionWebhooks } from './admission/admitted-write.ts';
 import { answerNodeVolumes } from './agents/node-volumes.ts';
 import { releaseHolders } from './agents/release-holders.ts';
 import { apiAnswers } from './answers.ts';
@@ -53,6 +54,8 @@ export interface ApiOptions extends RequestOptions {
   /** Absent: the transport cannot upgrade a connection. */
   readonly openConnection?: OpenConnection;
   readonly nodeSessions?: AcceptNodeSession;
+  /** Absent: no admission webhooks are called. */
+  readonly webhooksOf?: (parts: Pick<ServeDependencies, 'storageOf'>) => AdmissionWebhooks;
   /** A controller of this process signs CertificateSigningRequests. */
   readonly signsCertificates?: boolean;
   /** Absent: this process enrols no machines. */
@@ -93,6 +96,7 @@ function serveDependencies(options: ApiOptions): ServeDependencies {
       clusterId: options.clusterId,
       answerPodLog: options.answerPodLog,
       nodeLogs: options.answerPodLog === undefined ? undefined : answerNodeLogs(options.items),
+      webhooks: options.webhooksOf?.({ storageOf }),
       openConnection: options.openConnection,
       nodeSessions: options.nodeSessions,
     }),

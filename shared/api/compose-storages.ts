@@ -6,8 +6,10 @@ import { type AdmissionPolicies, admissionPolicies } from '../kinds/admission-po
 import {
   mutatingadmissionpolicies,
   mutatingadmissionpolicybindings,
+  mutatingwebhookconfigurations,
   validatingadmissionpolicies,
   validatingadmissionpolicybindings,
+  validatingwebhookconfigurations,
 } from '../kinds/admission-policies/serve.ts';
 import { admissionPolicyStorages } from '../kinds/admission-policies/storage.ts';
 import { alwaysEmptyStorages } from '../kinds/always-empty/storage.ts';
@@ -129,6 +131,8 @@ function admissionPoliciesOf(plain: StorageContext['plain'], { changes }: Storag
     validatingadmissionpolicybindings: plain(validatingadmissionpolicybindings),
     mutatingadmissionpolicies: plain(mutatingadmissionpolicies),
     mutatingadmissionpolicybindings: plain(mutatingadmissionpolicybindings),
+    validatingwebhookconfigurations: plain(validatingwebhookconfigurations),
+    mutatingwebhookconfigurations: plain(mutatingwebhookconfigurations),
   };
   return admissionPolicies({ changes, list: (kind, query) => stored[kind].list(query) });
 }

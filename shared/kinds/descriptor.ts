@@ -117,6 +117,8 @@ export interface CustomKind {
   readonly isTerminating: boolean;
   /** The version in which objects are stored. */
   readonly storageVersion: string;
+  /** The versions that are served. */
+  readonly versions: readonly string[];
   readonly schema: StructSchema;
   /** The stored object in this version: other apiVersion, pruned, with defaults. */
   toServed(stored: KubeObject): KubeObject;

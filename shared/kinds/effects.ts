@@ -193,8 +193,8 @@ export const KIND_EFFECTS: readonly KindEffect[] = [
       'mutatingwebhookconfigurations.admissionregistration.k8s.io',
       'validatingwebhookconfigurations.admissionregistration.k8s.io',
     ],
-    effect: 'empty',
-    what: 'no request is sent to another server; ValidatingAdmissionPolicy and MutatingAdmissionPolicy need none',
+    effect: 'acts',
+    what: '[called](admission-policies.md#webhooks) by `nodekeeper serve`; refused on AWS',
   },
 ];
 

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
 import { accountTokenIssuer, accountTokens } from '../../functions/api/access/account-tokens.ts';
-import { composeApi } from '../../functions/api/work.ts';
+import { type ApiOptions, composeApi } from '../../functions/api/work.ts';
 import { inProcess } from '../../server/system.ts';
 import type { AuditTrail } from '../../shared/access/audit-trail.ts';
 import { bearerSchemes } from '../../shared/access/bearer.ts';
@@ -72,6 +72,8 @@ export function apiInMemory(
      * (test/contract/pod-runtime.ts).
      */
     readonly uuid?: () => string;
+    /** Absent: no admission webhooks are called. */
+    readonly webhooksOf?: ApiOptions['webhooksOf'];
   } = {},
 ): ApiInMemory {
   const items = options.items ?? memoryItemStore();
@@ -143,6 +145,7 @@ export function apiInMemory(
       limits: options.limits,
       busyMs: options.busyMs,
       answerWatch: options.answerWatch,
+      webhooksOf: options.webhooksOf,
       apiAuthorities: options.apiAuthorities,
       apiAddress: options.apiAddress,
     }),

@@ -57,6 +57,7 @@ export const APPLICATION_OBJECTS: Readonly<Record<string, Omit<KubeObject, 'meta
     },
   },
   mutatingadmissionpolicybindings: { spec: { policyName: 'p' } },
+  mutatingwebhookconfigurations: { webhooks: [] },
   networkpolicies: { spec: { podSelector: {} } },
   persistentvolumeclaims: { spec: claim },
   persistentvolumes: {
@@ -76,4 +77,5 @@ export const APPLICATION_OBJECTS: Readonly<Record<string, Omit<KubeObject, 'meta
   storageclasses: { provisioner: 'example.com/provisioner' },
   validatingadmissionpolicies: { spec: { matchConstraints, validations: [{ expression: 'true' }] } },
   validatingadmissionpolicybindings: { spec: { policyName: 'p', validationActions: ['Deny'] } },
+  validatingwebhookconfigurations: { webhooks: [] },
 };

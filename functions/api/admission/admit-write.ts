@@ -19,8 +19,9 @@ import type { WriteOptions } from '../verbs/write-options.ts';
 import { admitPriorityClass } from './admit-creation.ts';
 import { definitionAdmission } from './admit-definition.ts';
 import { signingRequestAdmission } from './admit-signing-request.ts';
+import type { AdmittedCall } from './admitted-write.ts';
 import { escalationCheck, isPolicy } from './escalation.ts';
-import { type AdmittedCall, admitByPolicies, type PolicyAdmission } from './policies/admit-by-policies.ts';
+import { admitByPolicies, type PolicyAdmission } from './policies/admit-by-policies.ts';
 import { admitPolicy, isAdmissionKind } from './policies/admit-policy.ts';
 import { nodeRestriction, type RestrictedVerb } from './restrict-node.ts';
 
@@ -38,10 +39,10 @@ export function admitWrite(
   dependencies: ServeDependencies,
   call: Call,
   verb: RestrictedVerb,
-  kind?: AdmittedCall['kind'],
+  { kind, dryRun = isDryRun(call) }: Partial<Pick<AdmittedCall, 'kind' | 'dryRun'>> = {},
 ): WriteAdmission {
   const restricted = admitRestricted(dependencies, call, verb);
-  const policies = admitByPolicies(dependencies, { ...call, dryRun: isDryRun(call), ...defined({ kind }) });
+  const policies = admitByPolicies(dependencies, { ...call, dryRun, ...defined({ kind }) });
   let ofPolicy: readonly string[] = [];
   return {
     ...restricted,
@@ -62,9 +63,9 @@ export const admitBody = (
   dependencies: ServeDependencies,
   call: Call,
   body: KubeObject,
-  kind: NonNullable<AdmittedCall['kind']>,
+  { kind, dryRun = isDryRun(call) }: { readonly kind: NonNullable<AdmittedCall['kind']>; readonly dryRun?: boolean },
 ): Promise<void> =>
-  admitByPolicies(dependencies, { ...call, dryRun: isDryRun(call), operation: 'CREATE', kind }).admit(body, undefined);
+  admitByPolicies(dependencies, { ...call, dryRun, operation: 'CREATE', kind }).admit(body, undefined);
 
 /** Refusals that depend on stored objects. */
 export function admitRestricted(dependencies: ServeDependencies, call: Call, verb: RestrictedVerb): Admission {

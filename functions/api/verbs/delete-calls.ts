@@ -174,10 +174,11 @@ function deleteOne(
 export async function remove(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
   const { descriptor, target, request } = call;
   const requested = await deleteBodyOf(request);
-  const { mutate: _mutate, warnings, ...admission } = admitWrite(dependencies, call, 'delete');
+  const dryRun = isDryRun(requested);
+  const { mutate: _mutate, warnings, ...admission } = admitWrite(dependencies, call, 'delete', { dryRun });
   const deleted = await deleteOne(dependencies, storedAs(descriptor), target, requested, {
     nowMs: call.nowMs,
-    dryRun: isDryRun(requested),
+    dryRun,
     ...admission,
   });
   return json(200, deletedBody(call, deleted), warningHeaders(warnings()));

@@ -153,7 +153,7 @@ async function modifyScale(
     return { ...(withPath(old, namesIn(specReplicasPath), replicas) as KubeObject), metadata };
   };
   const verb = kind === 'UpdateOptions' ? 'update' : 'patch';
-  const { mutate: _mutate, admit, ...admission } = admitWrite(dependencies, call, verb, SCALE);
+  const { mutate: _mutate, admit, ...admission } = admitWrite(dependencies, call, verb, { kind: SCALE });
   // Policies see the scale. What they would change in it is not kept.
   const scaled = (object: KubeObject | undefined) => (object === undefined ? undefined : scaleOf(descriptor, object));
   const written = await modifyObject(dependencies, descriptor, { ...target, subresource: '' }, transform, {

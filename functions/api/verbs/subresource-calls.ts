@@ -37,11 +37,13 @@ export async function readSubresourceBody(
 
 export async function evict(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
   const eviction = await readSubresourceBody(call, 'Eviction', ['policy/v1', 'policy/v1beta1']);
-  await admitBody(dependencies, call, eviction, { group: 'policy', version: 'v1', kind: 'Eviction' });
-  const { options, dryRun } = requestedDelete(eviction.deleteOptions ?? {});
+  const { options, dryRun: inBody } = requestedDelete(eviction.deleteOptions ?? {});
+  const dryRun = dryRunOf(call.request.query, 'CreateOptions', inBody);
+  const kind = { group: 'policy', version: 'v1', kind: 'Eviction' };
+  await admitBody(dependencies, call, eviction, { kind, dryRun });
   await evictPod(dependencies, call.target, options, {
     nowMs: call.nowMs,
-    dryRun: dryRunOf(call.request.query, 'CreateOptions', dryRun),
+    dryRun,
     ...admitRestricted(dependencies, call, 'create'),
   });
   return json(201, status.success(201));
@@ -49,7 +51,7 @@ export async function evict(dependencies: ServeDependencies, call: Call): Promis
 
 export async function bind(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
   const binding = await readSubresourceBody(call, 'Binding', ['v1']);
-  await admitBody(dependencies, call, binding, { group: '', version: 'v1', kind: 'Binding' });
+  await admitBody(dependencies, call, binding, { kind: { group: '', version: 'v1', kind: 'Binding' } });
   await bindToNode(dependencies, call.target, binding, {
     nowMs: call.nowMs,
     dryRun: dryRunOf(call.request.query, 'CreateOptions'),

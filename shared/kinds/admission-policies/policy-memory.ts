@@ -1,5 +1,5 @@
 /**
- * The admission policies of the cluster in memory, with the bindings that apply them.
+ * The admission policies of the cluster in memory, with the bindings that apply them, and its webhooks.
  *
  * Freshness: they are read again when the change log of a kind has a newer commit. That is checked before a write when
  * the last check is older than CHECK_MS, so a policy holds in every process at most CHECK_MS after its write, as an
@@ -16,6 +16,7 @@ import type { ChangeLog } from '../../store/change-log.ts';
 import type {
   KubeMutatingAdmissionPolicy,
   KubeMutatingAdmissionPolicyBinding,
+  KubeMutatingWebhookConfiguration,
   KubeObject,
   KubeValidatingAdmissionPolicy,
   KubeValidatingAdmissionPolicyBinding,
@@ -29,7 +30,8 @@ const PAGE_ITEMS = 100;
 
 const BINDINGS = ['validatingadmissionpolicybindings', 'mutatingadmissionpolicybindings'] as const;
 const POLICIES = ['validatingadmissionpolicies', 'mutatingadmissionpolicies'] as const;
-export type AdmissionKind = (typeof BINDINGS)[number] | (typeof POLICIES)[number];
+const WEBHOOKS = ['validatingwebhookconfigurations', 'mutatingwebhookconfigurations'] as const;
+export type AdmissionKind = (typeof BINDINGS)[number] | (typeof POLICIES)[number] | (typeof WEBHOOKS)[number];
 
 /** A policy with its bindings, both ordered by name. */
 export interface BoundPolicy<P extends KubeObject, B extends KubeObject> {
@@ -45,68 +47,99 @@ export interface AdmissionHooks {
   readonly mutating: readonly MutatingHook[];
 }
 
+/** Both ordered by name. Those of validating webhooks have no reinvocationPolicy. */
+export interface WebhookConfigurations {
+  readonly validating: readonly KubeMutatingWebhookConfiguration[];
+  readonly mutating: readonly KubeMutatingWebhookConfiguration[];
+}
+
 export interface AdmissionPolicies {
   /** Policies that have bindings. */
   hooks(nowMs: number): Promise<AdmissionHooks>;
-  /** This process wrote a policy or a binding. */
+  /** Not read before the first call: a process that calls no webhooks pays nothing for them. */
+  webhooks(nowMs: number): Promise<WebhookConfigurations>;
+  /** This process wrote one of these objects. */
   changed(): void;
+}
+
+interface MemorySource {
+  readonly changes: Pick<ChangeLog, 'newestCommits'>;
+  readonly list: (kind: AdmissionKind, query: ListQuery) => Promise<ListPage>;
 }
 
 const NONE: AdmissionHooks = { validating: [], mutating: [] };
 
-interface Known {
-  readonly version: number;
-  readonly objects: readonly KubeObject[];
+export function admissionPolicies(source: MemorySource): AdmissionPolicies {
+  const memory = objectMemory(source);
+  const hooks = checked<AdmissionHooks>(async (consistent) => {
+    await memory.refresh(BINDINGS, consistent);
+    if (BINDINGS.every((kind) => memory.objectsOf(kind).length === 0)) return NONE;
+    await memory.refresh(POLICIES, consistent);
+    return {
+      validating: bound(
+        memory.objectsOf('validatingadmissionpolicies'),
+        memory.objectsOf('validatingadmissionpolicybindings'),
+      ),
+      mutating: bound(
+        memory.objectsOf('mutatingadmissionpolicies'),
+        memory.objectsOf('mutatingadmissionpolicybindings'),
+      ),
+    };
+  });
+  const webhooks = checked<WebhookConfigurations>(async (consistent) => {
+    await memory.refresh(WEBHOOKS, consistent);
+    return {
+      validating: memory
+        .objectsOf<KubeMutatingWebhookConfiguration>('validatingwebhookconfigurations')
+        .toSorted(byName),
+      mutating: memory.objectsOf<KubeMutatingWebhookConfiguration>('mutatingwebhookconfigurations').toSorted(byName),
+    };
+  });
+  return {
+    hooks: hooks.current,
+    webhooks: webhooks.current,
+    changed() {
+      hooks.changed();
+      webhooks.changed();
+    },
+  };
 }
 
-export function admissionPolicies({
-  changes,
-  list,
-}: {
-  readonly changes: Pick<ChangeLog, 'newestCommits'>;
-  readonly list: (kind: AdmissionKind, query: ListQuery) => Promise<ListPage>;
-}): AdmissionPolicies {
-  const known = new Map<AdmissionKind, Known>();
-  let hooks = NONE;
+/** Objects of each kind, read again when there is a newer commit. */
+function objectMemory({ changes, list }: MemorySource) {
+  const known = new Map<AdmissionKind, { readonly version: number; readonly objects: readonly KubeObject[] }>();
+  return {
+    async refresh(kinds: readonly AdmissionKind[], consistent: boolean): Promise<void> {
+      const versions = await changes.newestCommits(kinds, { consistent });
+      for (const [i, kind] of kinds.entries()) {
+        // An eventually consistent read may return an older version than one before it.
+        const version = Math.max(versions[i] ?? 0, known.get(kind)?.version ?? 0);
+        if (version === (known.get(kind)?.version ?? 0)) continue;
+        known.set(kind, { version, objects: await listAll(list, kind) });
+      }
+    },
+    objectsOf: <T extends KubeObject>(kind: AdmissionKind): readonly T[] =>
+      (known.get(kind)?.objects ?? []) as readonly T[],
+  };
+}
+
+/** The result of a check, which is made again after CHECK_MS or a write of this process. */
+function checked<T>(check: (consistent: boolean) => Promise<T>) {
+  let result: T;
   let checkedAtMs = Number.NEGATIVE_INFINITY;
   /** Writes of this process, and how many of them the last check has seen. */
   let writes = 0;
   let writesChecked = 0;
-
-  async function refresh(kinds: readonly AdmissionKind[], consistent: boolean): Promise<void> {
-    const versions = await changes.newestCommits(kinds, { consistent });
-    for (const [i, kind] of kinds.entries()) {
-      // An eventually consistent read may return an older version than one before it.
-      const version = Math.max(versions[i] ?? 0, known.get(kind)?.version ?? 0);
-      if (version === (known.get(kind)?.version ?? 0)) continue;
-      known.set(kind, { version, objects: await listAll(list, kind) });
-    }
-  }
-
-  const objectsOf = <T extends KubeObject>(kind: AdmissionKind): readonly T[] =>
-    (known.get(kind)?.objects ?? []) as readonly T[];
-
-  async function check(nowMs: number): Promise<void> {
-    const current = writes;
-    const consistent = current !== writesChecked;
-    await refresh(BINDINGS, consistent);
-    if (BINDINGS.some((kind) => objectsOf(kind).length > 0)) {
-      await refresh(POLICIES, consistent);
-      hooks = {
-        validating: bound(objectsOf('validatingadmissionpolicies'), objectsOf('validatingadmissionpolicybindings')),
-        mutating: bound(objectsOf('mutatingadmissionpolicies'), objectsOf('mutatingadmissionpolicybindings')),
-      };
-    } else hooks = NONE;
-    writesChecked = current;
-    // A write during the check needs another one.
-    if (current === writes) checkedAtMs = nowMs;
-  }
-
   return {
-    async hooks(nowMs) {
+    async current(nowMs: number): Promise<T> {
       // A check time in the future means that the clock was set back.
-      if (Math.abs(nowMs - checkedAtMs) >= CHECK_MS) await check(nowMs);
-      return hooks;
+      if (Math.abs(nowMs - checkedAtMs) < CHECK_MS) return result;
+      const current = writes;
+      result = await check(current !== writesChecked);
+      writesChecked = current;
+      // A write during the check needs another one.
+      if (current === writes) checkedAtMs = nowMs;
+      return result;
     },
     changed() {
       writes += 1;

@@ -13,10 +13,18 @@ export const VALIDATING_BINDINGS = admissionKind(
 export const MUTATING_POLICIES = admissionKind('mutatingadmissionpolicies', 'MutatingAdmissionPolicy');
 export const MUTATING_BINDINGS = admissionKind('mutatingadmissionpolicybindings', 'MutatingAdmissionPolicyBinding');
 
-/** No policy is evaluated for these: a cluster could not be repaired after a policy that refuses everything. */
+export const VALIDATING_WEBHOOKS = admissionKind('validatingwebhookconfigurations', 'ValidatingWebhookConfiguration');
+export const MUTATING_WEBHOOKS = admissionKind('mutatingwebhookconfigurations', 'MutatingWebhookConfiguration');
+
+/**
+ * No policy is evaluated and no webhook called for these: a cluster could not be repaired after one that refuses
+ * everything.
+ */
 export const ADMISSION_KINDS: readonly StoredResource[] = [
   VALIDATING_POLICIES,
   VALIDATING_BINDINGS,
   MUTATING_POLICIES,
   MUTATING_BINDINGS,
+  VALIDATING_WEBHOOKS,
+  MUTATING_WEBHOOKS,
 ];

@@ -1,30 +1,45 @@
-/** Admission policies and their bindings. Defaults: pkg/apis/admissionregistration/v1/defaults.go. */
+/** Admission policies with their bindings, and webhooks. Defaults: pkg/apis/admissionregistration/v1/defaults.go. */
 
 import { ageColumn, nameColumn, textColumn } from '../../kubernetes/columns.ts';
+import { jsonEqual } from '../../kubernetes/json.ts';
 import { withoutNulls } from '../../kubernetes/normal-form.ts';
 import { ageOf, integerColumn, nameOf } from '../cells.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
-import { preparesSpec, preparesStatus } from '../prepare.ts';
+import { type Prepare, preparesSpec, preparesStatus, preparesWhole } from '../prepare.ts';
 import { STATUS_PART, servedKind } from '../served-kind.ts';
+import type { StoredResource } from '../stored-resource.ts';
 import type {
   KubeMutatingAdmissionPolicy,
   KubeMutatingAdmissionPolicyBinding,
+  KubeMutatingWebhookConfiguration,
+  KubeObject,
   KubeValidatingAdmissionPolicy,
   KubeValidatingAdmissionPolicyBinding,
   MatchResources,
+  MutatingWebhook,
   ParamKind,
+  RuleWithOperations,
 } from '../types.ts';
-import { MUTATING_BINDINGS, MUTATING_POLICIES, VALIDATING_BINDINGS, VALIDATING_POLICIES } from './resource.ts';
+import {
+  MUTATING_BINDINGS,
+  MUTATING_POLICIES,
+  MUTATING_WEBHOOKS,
+  VALIDATING_BINDINGS,
+  VALIDATING_POLICIES,
+  VALIDATING_WEBHOOKS,
+} from './resource.ts';
 import {
   validateMutatingBinding,
   validateMutatingPolicy,
   validateValidatingBinding,
   validateValidatingPolicy,
 } from './validate.ts';
+import { validateMutatingWebhooks, validateValidatingWebhooks } from './validate-webhooks.ts';
+
+const rules = (all: readonly RuleWithOperations[] | undefined) =>
+  (all ?? []).map((rule) => ({ ...rule, scope: rule.scope ?? '*' }));
 
 function withMatchDefaults(match: MatchResources): MatchResources {
-  const rules = (all: MatchResources['resourceRules']) =>
-    (all ?? []).map((rule) => ({ ...rule, scope: rule.scope ?? '*' }));
   return {
     ...match,
     namespaceSelector: match.namespaceSelector ?? {},
@@ -116,10 +131,75 @@ export const mutatingadmissionpolicybindings: ResourceDescriptor = servedKind(MU
   validate: validateMutatingBinding,
 });
 
-/** Descriptors of what no policy is evaluated for. */
+const PORT = 443;
+const TIMEOUT_SECONDS = 10;
+
+function withWebhookDefaults(webhook: MutatingWebhook): MutatingWebhook {
+  const { clientConfig, namespaceSelector, objectSelector, failurePolicy, matchPolicy, timeoutSeconds } = webhook;
+  const { service } = clientConfig ?? {};
+  return {
+    ...webhook,
+    ...(service && { clientConfig: { ...clientConfig, service: { ...service, port: service.port ?? PORT } } }),
+    ...(webhook.rules && { rules: rules(webhook.rules) }),
+    failurePolicy: failurePolicy ?? 'Fail',
+    matchPolicy: matchPolicy ?? 'Equivalent',
+    namespaceSelector: namespaceSelector ?? {},
+    objectSelector: objectSelector ?? {},
+    timeoutSeconds: timeoutSeconds ?? TIMEOUT_SECONDS,
+  };
+}
+
+/** A configuration has no spec. A change of its webhooks raises its generation. */
+function preparesWebhooks(names: StoredResource, defaults: (webhook: MutatingWebhook) => MutatingWebhook): Prepare {
+  const whole = preparesWhole(names, (object: KubeMutatingWebhookConfiguration) => ({
+    ...object,
+    ...(object.webhooks && { webhooks: object.webhooks.map(defaults) }),
+  }));
+  const withGeneration = (object: KubeObject, generation: number): KubeObject => ({
+    ...object,
+    metadata: { ...object.metadata, generation },
+  });
+  return {
+    hasGeneration: true,
+    prepareForCreate: (object, context) => withGeneration(whole.prepareForCreate(object, context), 1),
+    prepareForUpdate(next, old: KubeMutatingWebhookConfiguration, context) {
+      const prepared: KubeMutatingWebhookConfiguration = whole.prepareForUpdate(next, old, context);
+      const { generation = 1 } = old.metadata;
+      return withGeneration(prepared, jsonEqual(prepared.webhooks, old.webhooks) ? generation : generation + 1);
+    },
+  };
+}
+
+const webhookCells = {
+  columns: [nameColumn, integerColumn('Webhooks', 'Servers that are called.'), ageColumn],
+  row: (object: KubeMutatingWebhookConfiguration, nowMs: number) => [
+    nameOf(object),
+    (object.webhooks ?? []).length,
+    ageOf(object, nowMs),
+  ],
+};
+
+export const validatingwebhookconfigurations: ResourceDescriptor = servedKind(VALIDATING_WEBHOOKS, {
+  ...webhookCells,
+  prepare: preparesWebhooks(VALIDATING_WEBHOOKS, withWebhookDefaults),
+  validate: validateValidatingWebhooks,
+});
+
+export const mutatingwebhookconfigurations: ResourceDescriptor = servedKind(MUTATING_WEBHOOKS, {
+  ...webhookCells,
+  prepare: preparesWebhooks(MUTATING_WEBHOOKS, (webhook) => ({
+    ...withWebhookDefaults(webhook),
+    reinvocationPolicy: webhook.reinvocationPolicy ?? 'Never',
+  })),
+  validate: validateMutatingWebhooks,
+});
+
+/** Descriptors of what no policy is evaluated and no webhook called for. */
 export const admissionKinds: readonly ResourceDescriptor[] = [
   validatingadmissionpolicies,
   validatingadmissionpolicybindings,
   mutatingadmissionpolicies,
   mutatingadmissionpolicybindings,
+  validatingwebhookconfigurations,
+  mutatingwebhookconfigurations,
 ];

@@ -41,14 +41,14 @@ import type {
   Variable,
 } from '../types.ts';
 
-const FAILURE_POLICIES = ['Fail', 'Ignore'];
-const MATCH_POLICIES = ['Equivalent', 'Exact'];
+export const FAILURE_POLICIES = ['Fail', 'Ignore'];
+export const MATCH_POLICIES = ['Equivalent', 'Exact'];
 const OPERATIONS = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE'];
 const SCOPES = ['*', 'Cluster', 'Namespaced'];
 const ACTIONS = ['Audit', 'Deny', 'Warn'];
 const NOT_FOUND_ACTIONS = ['Deny', 'Allow'];
 const REASONS = ['Forbidden', 'Invalid', 'RequestEntityTooLarge', 'Unauthorized'];
-const REINVOCATION_POLICIES = ['IfNeeded', 'Never'];
+export const REINVOCATION_POLICIES = ['IfNeeded', 'Never'];
 const PATCH_TYPES = ['ApplyConfiguration', 'JSONPatch'];
 const CONDITIONS_MAX = 64;
 const AUDIT_ANNOTATIONS_MAX = 20;
@@ -60,10 +60,10 @@ const RESERVED = new Set(
   ),
 );
 
-const metadataCauses = (object: KubeObject, old: KubeObject | undefined): Cause[] =>
+export const metadataCauses = (object: KubeObject, old: KubeObject | undefined): Cause[] =>
   validateObjectMetadata(object, old, { namespaced: false, name: subdomainName });
 
-function validateRule(rule: NamedRuleWithOperations, field: string): Cause[] {
+export function validateRule(rule: NamedRuleWithOperations, field: string): Cause[] {
   const { resourceNames = [], operations = [], apiGroups = [], apiVersions = [], resources = [], scope } = rule;
   const causes: Cause[] = [];
   for (const [i, name] of resourceNames.entries()) {
@@ -155,8 +155,7 @@ function validateParamKind(paramKind: ParamKind | undefined): Cause[] {
   return causes;
 }
 
-function validateConditionNames(conditions: readonly MatchCondition[]): Cause[] {
-  const field = 'spec.matchConditions';
+export function validateConditionNames(conditions: readonly MatchCondition[], field = 'spec.matchConditions'): Cause[] {
   const names = conditions.map(({ name }) => name ?? '');
   return [
     ...(conditions.length > CONDITIONS_MAX ? [tooMany(field, conditions.length, CONDITIONS_MAX)] : []),

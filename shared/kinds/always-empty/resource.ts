@@ -9,11 +9,7 @@ const alwaysEmpty = (group: string, resource: string, kind: string, verbs = READ
 
 export const COMPONENT_STATUSES = alwaysEmpty('', 'componentstatuses', 'ComponentStatus', ['get', 'list']);
 
-const ADMISSION = 'admissionregistration.k8s.io';
-
 export const ALWAYS_EMPTY: readonly StoredResource[] = [
   COMPONENT_STATUSES,
-  alwaysEmpty(ADMISSION, 'mutatingwebhookconfigurations', 'MutatingWebhookConfiguration'),
-  alwaysEmpty(ADMISSION, 'validatingwebhookconfigurations', 'ValidatingWebhookConfiguration'),
   alwaysEmpty('apiregistration.k8s.io', 'apiservices', 'APIService'),
 ];

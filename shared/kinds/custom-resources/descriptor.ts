@@ -53,6 +53,7 @@ export function customResourceDescriptor(
     definitionVersion: Number(definition.metadata.resourceVersion ?? 0),
     isTerminating: definition.metadata.deletionTimestamp !== undefined,
     storageVersion: definition.spec?.versions.find((each) => each.storage)?.name ?? version.name,
+    versions: (definition.spec?.versions ?? []).filter(({ served }) => served).map(({ name }) => name),
     schema: struct,
     toServed,
     ...(scale === undefined ? {} : { scale }),

@@ -14,6 +14,21 @@ const BINDING = {
 const NAME = 'Name of the variable.';
 const EXPRESSION = 'Expression of the Common Expression Language.';
 
+const WEBHOOK = {
+  '': 'A server that is asked about requests.',
+  name: 'Name, with at least three segments, unique in the configuration.',
+  clientConfig: 'Where the server is.',
+  rules: 'Operations and resources: one of them must match.',
+  failurePolicy: 'Fail refuses a request if the server cannot be asked, Ignore lets it pass.',
+  matchPolicy: 'Equivalent also selects requests in other versions of a resource, Exact only those that are named.',
+  namespaceSelector: 'Labels of the namespace of the object.',
+  objectSelector: 'Labels of the object, before or after the write.',
+  sideEffects: 'None, or NoneOnDryRun: a dry run changes nothing.',
+  timeoutSeconds: 'Time for one answer, 1 to 30 seconds.',
+  admissionReviewVersions: 'Versions of AdmissionReview that the server reads; v1 must be one.',
+  matchConditions: 'Expressions that must be true for a request, or the server is not asked.',
+};
+
 export const admission: Descriptions = {
   'admissionregistration/v1.ApplyConfiguration': {
     '': 'An expression for an object that is merged into the one of the request.',
@@ -71,6 +86,14 @@ export const admission: Descriptions = {
     applyConfiguration: 'What is merged into the object.',
     jsonPatch: 'Operations on the object.',
   },
+  'admissionregistration/v1.MutatingWebhook': {
+    ...WEBHOOK,
+    reinvocationPolicy: 'IfNeeded asks the server again if a later one changed the object, Never does not.',
+  },
+  'admissionregistration/v1.MutatingWebhookConfiguration': {
+    '': 'MutatingWebhookConfiguration describes the configuration of and admission webhook that accept or reject and may change the object.',
+    webhooks: 'Servers that may change objects.',
+  },
   'admissionregistration/v1.NamedRuleWithOperations': {
     '': 'Operations on resources.',
     resourceNames: 'Names of objects; empty: all.',
@@ -91,6 +114,21 @@ export const admission: Descriptions = {
     namespace: 'Its namespace; empty: that of the request.',
     selector: 'Labels of the objects, instead of a name.',
     parameterNotFoundAction: 'Deny fails requests while there is no such object, Allow does not evaluate the policy.',
+  },
+  'admissionregistration/v1.RuleWithOperations': {
+    '': 'Operations on resources.',
+    operations: 'CREATE, UPDATE, DELETE, CONNECT or *.',
+    apiGroups: 'API groups of the resources; "" is the core group, * all.',
+    apiVersions: 'API versions of the resources; * all.',
+    resources: 'Resources such as pods, pods/status, pods/* or *.',
+    scope: 'Cluster, Namespaced or *.',
+  },
+  'admissionregistration/v1.ServiceReference': {
+    '': 'A Service.',
+    namespace: 'Namespace of the Service.',
+    name: 'Name of the Service.',
+    path: 'Path of the requests.',
+    port: 'Port of the Service; 443 if absent.',
   },
   'admissionregistration/v1.TypeChecking': {
     '': 'Result of a type check of the expressions.',
@@ -124,12 +162,23 @@ export const admission: Descriptions = {
     typeChecking: 'Result of a type check of the expressions.',
     conditions: 'Conditions of the policy, one per type.',
   },
+  'admissionregistration/v1.ValidatingWebhook': WEBHOOK,
+  'admissionregistration/v1.ValidatingWebhookConfiguration': {
+    '': 'ValidatingWebhookConfiguration describes the configuration of and admission webhook that accept or reject and object without changing it.',
+    webhooks: 'Servers that may refuse requests.',
+  },
   'admissionregistration/v1.Validation': {
     '': 'An expression that must be true.',
     expression: EXPRESSION,
     message: 'What a refusal says.',
     reason: 'Reason of a refusal: Unauthorized, Forbidden, Invalid or RequestEntityTooLarge.',
     messageExpression: 'Expression of what a refusal says.',
+  },
+  'admissionregistration/v1.WebhookClientConfig': {
+    '': 'Where a server is: a URL or a Service.',
+    url: 'https://HOST[:PORT]/PATH of the server.',
+    service: 'The Service of the server.',
+    caBundle: 'Certificates in PEM that the certificate of the server is verified with; absent: those of the system.',
   },
   'admissionregistration/v1.Variable': { '': 'An expression with a name.', name: NAME, expression: EXPRESSION },
 };

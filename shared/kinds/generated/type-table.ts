@@ -22,6 +22,13 @@ admissionregistration/v1.MutatingAdmissionPolicyBindingSpec: 1 policyName string
 admissionregistration/v1.MutatingAdmissionPolicySpec: 1 paramKind? ParamKind, 2 matchConstraints? MatchResources,
  3 variables *Variable, 4 mutations *Mutation, 5 failurePolicy? $FailurePolicyType,
  6 matchConditions *MatchCondition map(name) merge(name), 7 reinvocationPolicy $ReinvocationPolicyType
+admissionregistration/v1.MutatingWebhook: 1 name+! string, 2 clientConfig+! WebhookClientConfig,
+ 3 rules *RuleWithOperations, 4 failurePolicy? $FailurePolicyType, 9 matchPolicy? $MatchPolicyType,
+ 5 namespaceSelector? meta/v1.LabelSelector, 11 objectSelector? meta/v1.LabelSelector, 6 sideEffects?! $SideEffectClass,
+ 7 timeoutSeconds? int32, 8 admissionReviewVersions+! *string, 10 reinvocationPolicy? $ReinvocationPolicyType,
+ 12 matchConditions *MatchCondition map(name) merge(name)
+admissionregistration/v1.MutatingWebhookConfiguration: kind admissionregistration.k8s.io,
+ 1 metadata+ meta/v1.ObjectMeta, 2 webhooks *MutatingWebhook map(name) merge(name)
 admissionregistration/v1.Mutation: 2 patchType+! $PatchType, 3 applyConfiguration? ApplyConfiguration,
  4 jsonPatch? JSONPatch
 admissionregistration/v1.NamedRuleWithOperations: atomic, 1 resourceNames *string, 2 = RuleWithOperations
@@ -34,6 +41,8 @@ admissionregistration/v1.ReinvocationPolicyType: string IfNeeded|Never
 admissionregistration/v1.Rule: 1 apiGroups *string, 2 apiVersions *string, 3 resources *string, 4 scope? $ScopeType
 admissionregistration/v1.RuleWithOperations: 1 operations *$OperationType, 2 = Rule
 admissionregistration/v1.ScopeType: string *|Cluster|Namespaced
+admissionregistration/v1.ServiceReference: 1 namespace+! string, 2 name+! string, 3 path? string, 4 port? int32
+admissionregistration/v1.SideEffectClass: string None|NoneOnDryRun|Some|Unknown
 admissionregistration/v1.TypeChecking: 1 expressionWarnings *ExpressionWarning
 admissionregistration/v1.ValidatingAdmissionPolicy: kind admissionregistration.k8s.io, 1 metadata+ meta/v1.ObjectMeta,
  2 spec+ ValidatingAdmissionPolicySpec, 3 status+ ValidatingAdmissionPolicyStatus
@@ -46,10 +55,17 @@ admissionregistration/v1.ValidatingAdmissionPolicySpec: 1 paramKind? ParamKind, 
  6 matchConditions *MatchCondition map(name) merge(name), 7 variables *Variable map(name) merge(name)
 admissionregistration/v1.ValidatingAdmissionPolicyStatus: 1 observedGeneration int64, 2 typeChecking? TypeChecking,
  3 conditions *meta/v1.Condition map(type)
+admissionregistration/v1.ValidatingWebhook: 1 name+! string, 2 clientConfig+! WebhookClientConfig,
+ 3 rules *RuleWithOperations, 4 failurePolicy? $FailurePolicyType, 9 matchPolicy? $MatchPolicyType,
+ 5 namespaceSelector? meta/v1.LabelSelector, 10 objectSelector? meta/v1.LabelSelector, 6 sideEffects?! $SideEffectClass,
+ 7 timeoutSeconds? int32, 8 admissionReviewVersions+! *string, 11 matchConditions *MatchCondition map(name) merge(name)
+admissionregistration/v1.ValidatingWebhookConfiguration: kind admissionregistration.k8s.io,
+ 1 metadata+ meta/v1.ObjectMeta, 2 webhooks *ValidatingWebhook map(name) merge(name)
 admissionregistration/v1.Validation: 1 expression+! string, 2 message string, 3 reason? $meta/v1.StatusReason,
  4 messageExpression string
 admissionregistration/v1.ValidationAction: string Audit|Deny|Warn
 admissionregistration/v1.Variable: atomic, 1 name+! string, 2 expression+! string
+admissionregistration/v1.WebhookClientConfig: 3 url? string, 1 service? ServiceReference, 2 caBundle bytes
 apps/v1.ControllerRevision: kind apps, 1 metadata+ meta/v1.ObjectMeta, 2 data? json, 3 revision+! int64
 apps/v1.DaemonSet: kind apps, 1 metadata+ meta/v1.ObjectMeta, 2 spec+ DaemonSetSpec, 3 status+ DaemonSetStatus
 apps/v1.DaemonSetCondition: 1 type+! $DaemonSetConditionType, 2 status+! $core/v1.ConditionStatus,

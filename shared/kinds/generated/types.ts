@@ -1040,6 +1040,10 @@ export interface KubeMutatingAdmissionPolicyBinding extends KubeObject {
   spec?: MutatingAdmissionPolicyBindingSpec;
 }
 
+export interface KubeMutatingWebhookConfiguration extends KubeObject {
+  webhooks?: MutatingWebhook[];
+}
+
 export interface KubeNamespace extends KubeObject {
   spec?: NamespaceSpec;
   status?: NamespaceStatus;
@@ -1155,6 +1159,10 @@ export interface KubeValidatingAdmissionPolicy extends KubeObject {
 
 export interface KubeValidatingAdmissionPolicyBinding extends KubeObject {
   spec?: ValidatingAdmissionPolicyBindingSpec;
+}
+
+export interface KubeValidatingWebhookConfiguration extends KubeObject {
+  webhooks?: ValidatingWebhook[];
 }
 
 export interface KubeVolumeAttachment extends KubeObject {
@@ -1313,6 +1321,21 @@ export type MutatingAdmissionPolicySpec = {
   failurePolicy?: string;
   matchConditions?: MatchCondition[];
   reinvocationPolicy?: string;
+};
+
+export type MutatingWebhook = {
+  name: string;
+  clientConfig: WebhookClientConfig;
+  rules?: RuleWithOperations[];
+  failurePolicy?: string;
+  matchPolicy?: string;
+  namespaceSelector?: LabelSelector;
+  objectSelector?: LabelSelector;
+  sideEffects: string;
+  timeoutSeconds?: number;
+  admissionReviewVersions: string[];
+  reinvocationPolicy?: string;
+  matchConditions?: MatchCondition[];
 };
 
 export type Mutation = {
@@ -2201,6 +2224,13 @@ export type ServicePort = {
   nodePort?: number;
 };
 
+export type ServiceReference = {
+  namespace: string;
+  name: string;
+  path?: string;
+  port?: number;
+};
+
 export type ServiceSpec = {
   ports?: ServicePort[];
   selector?: Record<string, string>;
@@ -2423,6 +2453,20 @@ export type ValidatingAdmissionPolicyStatus = {
   conditions?: Condition[];
 };
 
+export type ValidatingWebhook = {
+  name: string;
+  clientConfig: WebhookClientConfig;
+  rules?: RuleWithOperations[];
+  failurePolicy?: string;
+  matchPolicy?: string;
+  namespaceSelector?: LabelSelector;
+  objectSelector?: LabelSelector;
+  sideEffects: string;
+  timeoutSeconds?: number;
+  admissionReviewVersions: string[];
+  matchConditions?: MatchCondition[];
+};
+
 export type Validation = {
   expression: string;
   message?: string;
@@ -2550,6 +2594,12 @@ export type VsphereVirtualDiskVolumeSource = {
   fsType?: string;
   storagePolicyName?: string;
   storagePolicyID?: string;
+};
+
+export type WebhookClientConfig = {
+  url?: string;
+  service?: ServiceReference;
+  caBundle?: string;
 };
 
 export type WeightedPodAffinityTerm = {

@@ -13,6 +13,15 @@ const rule = (path: string): Constraint[] => [
   on(`${path}.resourceNames[1]`, 'unique', { [`${path}.resourceNames`]: ['a', 'a'] }, duplicate()),
 ];
 
+/** A valid one. */
+export const webhook = {
+  name: 'hook.example.com',
+  clientConfig: { url: 'https://hook.example.com/' },
+  rules: [{ operations: ['CREATE'], apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'] }],
+  sideEffects: 'None',
+  admissionReviewVersions: ['v1'],
+};
+
 const policy: Constraint[] = [
   at('spec.failurePolicy', 'Fail or Ignore', 'Panic', unsupported()),
   at('spec.matchConstraints', 'set', undefined, required()),
@@ -53,6 +62,48 @@ export const mutatingPolicies: Constraint[] = [
   at('spec.mutations[0].patchType', 'ApplyConfiguration or JSONPatch', 'Merge', unsupported()),
   at('spec.mutations[0].jsonPatch', 'set', undefined, required()),
   at('spec.reinvocationPolicy', 'IfNeeded or Never', 'Always', unsupported()),
+];
+
+const webhooks: Constraint[] = [
+  at('webhooks[0].name', 'set', '', required()),
+  at('webhooks[0].name', 'a domain with at least three segments', 'a.b', invalid()),
+  on('webhooks[1].name', 'unique', { 'webhooks[1]': webhook }, duplicate()),
+  at('webhooks[0].rules[0].operations', 'at least one', [], required()),
+  at('webhooks[0].rules[0].operations[0]', 'one of *, CONNECT, CREATE, DELETE, UPDATE', 'READ', unsupported()),
+  at('webhooks[0].rules[0].scope', 'one of *, Cluster, Namespaced', 'Galaxy', unsupported()),
+  at('webhooks[0].failurePolicy', 'Fail or Ignore', 'Panic', unsupported()),
+  at('webhooks[0].matchPolicy', 'Equivalent or Exact', 'Fuzzy', unsupported()),
+  at('webhooks[0].sideEffects', 'None or NoneOnDryRun', 'Some', unsupported()),
+  at('webhooks[0].timeoutSeconds', '1 to 30', 31, invalid('the timeout value must be between 1 and 30 seconds')),
+  at('webhooks[0].clientConfig', 'a url or a service', {}, required('exactly one of url or service is required')),
+  at('webhooks[0].clientConfig.url', 'https', 'http://h.example', invalid()),
+  on(
+    'webhooks[0].clientConfig.service.name',
+    'set',
+    { 'webhooks[0].clientConfig': { service: { namespace: 'default', name: '' } } },
+    required('service name is required'),
+  ),
+  on(
+    'webhooks[0].clientConfig.service.path',
+    'segments are subdomains',
+    { 'webhooks[0].clientConfig': { service: { namespace: 'default', name: 's', path: '/a//b' } } },
+    invalid('segment[1] may not be empty'),
+  ),
+  at('webhooks[0].admissionReviewVersions', 'at least one', [], required()),
+  at('webhooks[0].admissionReviewVersions', 'v1 is one', ['v2'], invalid('must include at least one of v1')),
+  on(
+    'webhooks[0].matchConditions[0].name',
+    'set',
+    { 'webhooks[0].matchConditions': [{ expression: 'true' }] },
+    required(),
+  ),
+  ...labelSelector('webhooks[0].objectSelector'),
+];
+
+export const validatingWebhooks = webhooks;
+export const mutatingWebhooks: Constraint[] = [
+  ...webhooks,
+  at('webhooks[0].reinvocationPolicy', 'IfNeeded or Never', 'Always', unsupported()),
 ];
 
 export const mutatingBindings: Constraint[] = [

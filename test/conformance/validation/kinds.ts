@@ -14,7 +14,15 @@ import {
   roles,
   runtimeClasses,
 } from './access.ts';
-import { mutatingBindings, mutatingPolicies, validatingBindings, validatingPolicies } from './admission.ts';
+import {
+  mutatingBindings,
+  mutatingPolicies,
+  mutatingWebhooks,
+  validatingBindings,
+  validatingPolicies,
+  validatingWebhooks,
+  webhook,
+} from './admission.ts';
 import { cronJobs, jobs } from './batch.ts';
 import type { Constraint } from './constraint.ts';
 import { configMaps, events, leases, limitRanges, namespaces, nodes, pods, resourceQuotas, secrets } from './core.ts';
@@ -120,6 +128,12 @@ export const VALIDATED: Readonly<Record<string, ValidatedKind>> = Object.fromEnt
     'subdomain',
     validatingBindings,
   ),
+  kind('mutatingwebhookconfigurations', 'ValidateMutatingWebhookConfiguration', 'subdomain', mutatingWebhooks, {
+    base: { webhooks: [webhook] },
+  }),
+  kind('validatingwebhookconfigurations', 'ValidateValidatingWebhookConfiguration', 'subdomain', validatingWebhooks, {
+    base: { webhooks: [webhook] },
+  }),
   kind('configmaps', 'ValidateConfigMap', 'subdomain', configMaps),
   kind('controllerrevisions', 'ValidateControllerRevisionCreate', 'subdomain', controllerRevisions),
   kind('csidrivers', 'ValidateCSIDriver', 'subdomain', csiDrivers),

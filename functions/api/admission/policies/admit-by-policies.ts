@@ -1,6 +1,6 @@
 /**
- * Admission policies of the cluster, for one write: mutations before the object is validated, validations before it is
- * stored. Expressions and their language are loaded when a policy matches (docs/decisions).
+ * Admission policies and webhooks of the cluster, for one write: mutations before the object is validated, validations
+ * before it is stored. Expressions and their language are loaded when a policy matches (docs/decisions).
  *
  * Sources: k8s.io/apiserver, pkg/admission/plugin/policy/{generic,validating,mutating}.
  *
@@ -9,19 +9,30 @@
  */
 
 import type { UserInfo } from '../../../../shared/access/user-info.ts';
-import type { Call } from '../../../../shared/api/call.ts';
-import type { MutatingHook, ValidatingHook } from '../../../../shared/kinds/admission-policies/policy-memory.ts';
+import { defined } from '../../../../shared/defined.ts';
+import type {
+  MutatingHook,
+  ValidatingHook,
+  WebhookConfigurations,
+} from '../../../../shared/kinds/admission-policies/policy-memory.ts';
 import { admissionKinds } from '../../../../shared/kinds/admission-policies/serve.ts';
 import type { ResourceDescriptor } from '../../../../shared/kinds/descriptor.ts';
 import { namespaces, resources, storedAs } from '../../../../shared/kinds/registry.ts';
 import { schemaFor } from '../../../../shared/kinds/schemas.ts';
-import type { KubeObject, MatchResources, ParamKind, ParamRef } from '../../../../shared/kinds/types.ts';
+import type {
+  KubeObject,
+  MatchCondition,
+  MatchResources,
+  ParamKind,
+  ParamRef,
+} from '../../../../shared/kinds/types.ts';
 import type { AccessAsked, AccessDecision } from '../../../../shared/kubernetes/cel/authorizer.ts';
 import { jsonEqual } from '../../../../shared/kubernetes/json.ts';
 import { selectorFromSpec } from '../../../../shared/kubernetes/selectors.ts';
 import * as status from '../../../../shared/kubernetes/status.ts';
 import type { ServeDependencies } from '../../dependencies.ts';
 import type { WriteOptions } from '../../verbs/write-options.ts';
+import type { AdmittedCall, AdmittedWrite, Mutator } from '../admitted-write.ts';
 import type { CompiledPolicy } from './compile-policy.ts';
 import type { Evaluator } from './evaluate.ts';
 import {
@@ -37,38 +48,46 @@ export interface PolicyAdmission extends Required<Pick<WriteOptions, 'admit' | '
   readonly warnings: () => readonly string[];
 }
 
-export interface AdmittedCall extends Pick<Call, 'descriptor' | 'target' | 'user' | 'nowMs'> {
-  readonly dryRun: boolean;
-  /** Absent: by the objects. */
-  readonly operation?: AdmittedOperation;
-  /** Kind of the body, if it differs from that of the resource, such as Scale. */
-  readonly kind?: { readonly group: string; readonly version: string; readonly kind: string };
-}
-
 const exempt: ReadonlySet<ResourceDescriptor> = new Set(admissionKinds);
 
 /** Objects that parameterize one binding. */
 const PARAMS_MAX = 500;
 
 export function admitByPolicies(dependencies: ServeDependencies, call: AdmittedCall): PolicyAdmission {
-  let warnings: readonly string[] = [];
+  let ofMutation: string[] = [];
+  let ofValidation: string[] = [];
   if (exempt.has(call.descriptor)) {
-    return { admit: async () => {}, mutate: async (next) => next, warnings: () => warnings };
+    return { admit: async () => {}, mutate: async (next) => next, warnings: () => [] };
   }
+  const { admissionPolicies, webhooks } = dependencies;
+  const configurations = async () => (webhooks === undefined ? NO_WEBHOOKS : admissionPolicies.webhooks(call.nowMs));
   return {
     async mutate(next, stored) {
-      const { mutating } = await dependencies.admissionPolicies.hooks(call.nowMs);
-      if (mutating.length === 0) return next;
-      return admissionOf(dependencies, call, next, stored).mutated(mutating, next);
+      ofMutation = [];
+      const [{ mutating }, called] = await Promise.all([admissionPolicies.hooks(call.nowMs), configurations()]);
+      if (mutating.length === 0 && called.mutating.length === 0) return next;
+      const { policyMutators, write, mutated } = admissionOf(dependencies, call, next, stored);
+      const ofWebhooks = webhooks?.mutators(called.mutating, write(ofMutation, true)) ?? [];
+      return mutated([...policyMutators(mutating), ...ofWebhooks], next);
     },
     async admit(next, stored) {
-      warnings = [];
-      const { validating } = await dependencies.admissionPolicies.hooks(call.nowMs);
-      if (validating.length > 0) warnings = await admissionOf(dependencies, call, next, stored).validate(validating);
+      ofValidation = [];
+      const [{ validating }, called] = await Promise.all([admissionPolicies.hooks(call.nowMs), configurations()]);
+      // Nothing else mutates these.
+      const isUnchanging = next === undefined || call.kind !== undefined;
+      const mutating = isUnchanging ? called.mutating : [];
+      if (validating.length + called.validating.length + mutating.length === 0) return;
+      const { validate, write } = admissionOf(dependencies, call, next, stored);
+      const asked = write(ofValidation, false);
+      for (const mutator of webhooks?.mutators(mutating, asked) ?? []) await mutator.run(next);
+      if (validating.length > 0) ofValidation.push(...(await validate(validating)));
+      if (called.validating.length > 0) await webhooks?.validate(called.validating, asked);
     },
-    warnings: () => warnings,
+    warnings: () => [...ofMutation, ...ofValidation],
   };
 }
+
+const NO_WEBHOOKS: WebhookConfigurations = { validating: [], mutating: [] };
 
 /** Why the binding of a policy cannot be evaluated. */
 class ConfigurationFault extends Error {}
@@ -87,7 +106,9 @@ function matchedRequest(
     version: target.version,
     resource: target.resource,
     subresource: target.subresource,
-    equivalents: served.map(({ group, version }) => ({ group, version })),
+    equivalents: descriptor.custom
+      ? descriptor.custom.versions.map((version) => ({ group: target.group, version }))
+      : served.map(({ group, version }) => ({ group, version })),
     name: target.name === '' ? (object?.metadata.name ?? '') : target.name,
     namespace: descriptor.namespaced ? target.namespace : '',
     object,
@@ -127,10 +148,16 @@ function admissionOf(
   }
 
   /** Loads expressions. The evaluator is made once: its values and its budget are those of the request. */
-  let loading: Promise<{ readonly evaluator: Evaluator; readonly compiledOnce: CompileOnce }> | undefined;
+  let loading:
+    | Promise<{
+        readonly evaluator: Evaluator;
+        readonly compiledOnce: CompileOnce;
+        readonly conditionsOnce: ConditionsOnce;
+      }>
+    | undefined;
   const evaluation = () => {
     loading ??= (async () => {
-      const [{ evaluatorFor }, { compiledOnce }] = await Promise.all([
+      const [{ evaluatorFor }, { compiledOnce, conditionsOnce }] = await Promise.all([
         import('./evaluate.ts'),
         import('./compile-policy.ts'),
       ]);
@@ -142,7 +169,7 @@ function admissionOf(
         requestResource: { ...request, group: request.group },
         findAccess: (asked) => findAccess(dependencies, call, asked),
       });
-      return { evaluator, compiledOnce };
+      return { evaluator, compiledOnce, conditionsOnce };
     })();
     return loading;
   };
@@ -197,22 +224,42 @@ function admissionOf(
       throw status.refusedByPolicy(descriptor, request.name, denied.message, denied.reason);
     },
 
-    /**
-     * The object after all mutations. Policies with `reinvocationPolicy: IfNeeded` run a second time if a later one
-     * changed the object.
-     */
-    async mutated(hooks: readonly MutatingHook[], first: KubeObject): Promise<KubeObject> {
+    policyMutators: (hooks: readonly MutatingHook[]): readonly Mutator[] =>
+      hooks.map((hook) => ({
+        reinvocationPolicy: hook.policy.spec?.reinvocationPolicy,
+        run: async (current) => (current === undefined ? undefined : mutateByPolicy(hook, current)),
+      })),
+
+    /** @param warnings are added to it */
+    write: (warnings: string[], keepsChanges: boolean): AdmittedWrite => ({
+      call,
+      request,
+      value: requestValue(call, request),
+      keepsChanges,
+      namespaceLabels,
+      async holds(webhook, current) {
+        if ((webhook.matchConditions ?? []).length === 0) return true;
+        const { evaluator, conditionsOnce } = await evaluation();
+        const compiled = conditionsOnce(webhook);
+        return compiled.causes[0]?.message ?? evaluator.holds(compiled, current);
+      },
+      warn: (text) => warnings.push(text),
+      record: (fields) => record(dependencies, call, fields),
+    }),
+
+    /** The object after all mutations. Those with `IfNeeded` run a second time if a later one changed the object. */
+    async mutated(mutators: readonly Mutator[], first: KubeObject): Promise<KubeObject> {
       let current = first;
-      const seen = new Map<MutatingHook, KubeObject>();
-      for (const hook of hooks) {
-        const ran = await mutateByPolicy(hook, current);
+      const seen = new Map<Mutator, KubeObject>();
+      for (const mutator of mutators) {
+        const ran = await mutator.run(current);
         if (ran === undefined) continue;
         current = ran;
-        seen.set(hook, ran);
+        seen.set(mutator, ran);
       }
-      for (const [hook, after] of seen) {
-        if (hook.policy.spec?.reinvocationPolicy !== 'IfNeeded' || jsonEqual(after, current)) continue;
-        current = (await mutateByPolicy(hook, current)) ?? current;
+      for (const [mutator, after] of seen) {
+        if (mutator.reinvocationPolicy !== 'IfNeeded' || jsonEqual(after, current)) continue;
+        current = (await mutator.run(current)) ?? current;
       }
       return current;
     },
@@ -265,6 +312,7 @@ function admissionOf(
   }
 }
 
+type ConditionsOnce = (webhook: { readonly matchConditions?: MatchCondition[] }) => CompiledPolicy;
 type CompileOnce = (policy: { readonly spec?: object }, isMutating: boolean) => CompiledPolicy;
 
 /** maxAuditAnnotationValueLength. */
@@ -341,7 +389,10 @@ async function readParams(
 }
 
 /** The value of `request`: an AdmissionRequest without the objects. */
-function requestValue({ descriptor, user, dryRun, kind, target }: AdmittedCall, request: MatchedRequest): object {
+function requestValue(
+  { descriptor, user, dryRun, kind, target, request: asked }: AdmittedCall,
+  request: MatchedRequest,
+): object {
   const { group, version, resource, subresource, name, namespace, operation } = request;
   const asKind = kind ?? { group: descriptor.group, version: descriptor.version, kind: descriptor.kind };
   const asResource = { group, version, resource };
@@ -362,7 +413,23 @@ function requestValue({ descriptor, user, dryRun, kind, target }: AdmittedCall, 
       extra: user.extra ?? {},
     },
     dryRun,
-    options: {},
+    options: optionsValue(operation, asked.query, dryRun),
+  };
+}
+
+const OPTIONS = { CREATE: 'CreateOptions', UPDATE: 'UpdateOptions', DELETE: 'DeleteOptions' };
+
+/** The options of the request, as far as the query has them. A connection has none. */
+function optionsValue(operation: AdmittedOperation, query: URLSearchParams, dryRun: boolean): object | null {
+  if (operation === 'CONNECT') return null;
+  return {
+    kind: OPTIONS[operation],
+    apiVersion: 'meta.k8s.io/v1',
+    ...(dryRun && { dryRun: ['All'] }),
+    ...defined({
+      fieldManager: query.get('fieldManager') ?? undefined,
+      fieldValidation: query.get('fieldValidation') ?? undefined,
+    }),
   };
 }
 

@@ -1,4 +1,4 @@
-/** Admission of the policies themselves: their expressions are compiled, and their parameters must be readable. */
+/** Admission of policies and webhooks themselves: expressions are compiled, and parameters must be readable. */
 
 import type { Call } from '../../../../shared/api/call.ts';
 import { POLICIES_MAX } from '../../../../shared/kinds/admission-policies/policy-memory.ts';
@@ -13,8 +13,10 @@ import type { KubeMutatingAdmissionPolicy, KubeObject, ParamKind } from '../../.
 import { jsonEqual } from '../../../../shared/kubernetes/json.ts';
 import * as status from '../../../../shared/kubernetes/status.ts';
 import type { ServeDependencies } from '../../dependencies.ts';
+import { admitWebhooks, isWebhookKind } from '../webhooks.ts';
 import { paramDescriptor } from './admit-by-policies.ts';
 import { matchesRules } from './match.rule.ts';
+import { renewalOfNode } from './node-renewal.ts';
 
 export const isAdmissionKind = (descriptor: ResourceDescriptor): boolean => admissionKinds.includes(descriptor);
 
@@ -28,6 +30,7 @@ export async function admitPolicy(
   const { descriptor, target } = call;
   const name = next.metadata.name ?? '';
   if (stored === undefined) await refuseTooMany(dependencies, descriptor, name);
+  if (isWebhookKind(descriptor)) return admitWebhooks(descriptor, next, dependencies.webhooks !== undefined);
   const isMutating = descriptor === mutatingadmissionpolicies;
   if (!isMutating && descriptor !== validatingadmissionpolicies) return [];
   if (target.subresource !== '' || jsonEqual(next.spec ?? {}, stored?.spec ?? {})) return [];
@@ -74,17 +77,5 @@ async function requireParamAccess(
 const NODE_LEASES = `renewals of Leases in ${LEASE_NAMESPACE} are heartbeats: no policy is evaluated for them`;
 
 function isForNodeLeases({ matchConstraints = {} }: NonNullable<KubeMutatingAdmissionPolicy['spec']>): boolean {
-  const renewal = {
-    operation: 'UPDATE' as const,
-    group: 'coordination.k8s.io',
-    version: 'v1',
-    resource: 'leases',
-    subresource: '',
-    equivalents: [],
-    name: '',
-    namespace: LEASE_NAMESPACE,
-    object: undefined,
-    oldObject: undefined,
-  };
-  return matchesRules(matchConstraints, renewal, false);
+  return matchesRules(matchConstraints, renewalOfNode, false);
 }

@@ -1,5 +1,6 @@
 /** The expressions of a policy, compiled: at its creation to find faults, and before the first request it is for. */
 
+import { defined } from '../../../../shared/defined.ts';
 import type { KubeMutatingAdmissionPolicy, KubeValidatingAdmissionPolicy } from '../../../../shared/kinds/types.ts';
 import { invalidValue } from '../../../../shared/kubernetes/causes.ts';
 import { AUTHORIZER_TYPE, RESOURCE_CHECK_TYPE } from '../../../../shared/kubernetes/cel/authorizer.ts';
@@ -193,6 +194,22 @@ export function compilePolicy(spec: Partial<Spec>, isMutating: boolean): Compile
     }));
   });
   return { causes, conditions, variables, validations, auditAnnotations, mutations };
+}
+
+/** The conditions of a webhook. @param field of the webhook */
+export function compileConditions({ matchConditions }: Pick<Spec, 'matchConditions'>, field = ''): CompiledPolicy {
+  const compiled = compilePolicy(defined({ matchConditions }), false);
+  const causes = compiled.causes.map((cause) => ({ ...cause, field: cause.field?.replace('spec', field) ?? field }));
+  return { ...compiled, causes };
+}
+
+/** The webhooks in memory are compiled once. */
+export function conditionsOnce(webhook: Pick<Spec, 'matchConditions'>): CompiledPolicy {
+  const known = programs.get(webhook);
+  if (known !== undefined) return known;
+  const made = compileConditions(webhook);
+  programs.set(webhook, made);
+  return made;
 }
 
 const programs = new WeakMap<object, CompiledPolicy>();

@@ -55,6 +55,8 @@ export interface Decision {
 
 /** Values, budget and answers that all policies of one request share. */
 export interface Evaluator {
+  /** Whether the conditions hold for this object. A text: they cannot be evaluated. */
+  holds(policy: CompiledPolicy, current: KubeObject | undefined): Promise<boolean | string>;
   validate(policy: CompiledPolicy, params: KubeObject | undefined): Promise<Validated>;
   /** The values of the mutations, one after the other: `apply` changes the object between them. */
   mutate(
@@ -197,6 +199,13 @@ export function evaluatorFor(request: EvaluatedRequest): Evaluator {
   }
 
   return {
+    async holds(policy, current) {
+      object = current;
+      values.delete('object');
+      const held = await holdsConditions(policy, activation(policy, undefined));
+      return held instanceof CelFailure ? held.message : held;
+    },
+
     async validate(policy, params) {
       const variables = activation(policy, params);
       const held = await holdsConditions(policy, variables);

@@ -1,6 +1,7 @@
 /** What the value of a mutation makes of an object. */
 
-import type { KubeObject } from '../../../../shared/kinds/types.ts';
+import { defined } from '../../../../shared/defined.ts';
+import type { KubeObject, ObjectMeta } from '../../../../shared/kinds/types.ts';
 import { durationText, timestampText } from '../../../../shared/kubernetes/cel/times.ts';
 import {
   CelDuration,
@@ -74,18 +75,28 @@ export function withJsonPatch(object: KubeObject, value: CelValue): KubeObject {
   return withIdentityOf(object, result.object as unknown as KubeObject);
 }
 
-/** A policy cannot make it another object, and does not own fields. */
-function withIdentityOf({ apiVersion, kind, metadata: old }: KubeObject, next: KubeObject): KubeObject {
-  const { managedFields: _managedFields, ...metadata } = next.metadata ?? {};
+/** What the server sets: a mutation does not change it. */
+const OWN_METADATA = [
+  'creationTimestamp',
+  'deletionGracePeriodSeconds',
+  'deletionTimestamp',
+  'generation',
+  'managedFields',
+  'resourceVersion',
+  'selfLink',
+  'uid',
+] as const;
+
+/** A mutation cannot make it another object, and does not own fields. @throws MutationFault */
+export function withIdentityOf({ apiVersion, kind, metadata: old }: KubeObject, next: KubeObject): KubeObject {
+  const metadata: Partial<Record<string, unknown>> & ObjectMeta = { ...next.metadata };
   const { name = '', namespace = '' } = metadata;
   if (name !== (old.name ?? '') || namespace !== (old.namespace ?? '')) {
     throw new MutationFault('must mutate neither metadata.name nor metadata.namespace');
   }
-  const { managedFields } = old;
-  return {
-    ...next,
-    ...(apiVersion === undefined ? {} : { apiVersion }),
-    ...(kind === undefined ? {} : { kind }),
-    metadata: managedFields === undefined ? metadata : { ...metadata, managedFields },
-  };
+  for (const field of OWN_METADATA) {
+    if (old[field] === undefined) delete metadata[field];
+    else metadata[field] = old[field] as never;
+  }
+  return { ...next, ...defined({ apiVersion, kind }), metadata };
 }

@@ -1,0 +1,49 @@
+/** Configurations of webhooks: their refusal where none are called, and warnings. The calls: server/webhooks. */
+
+import {
+  mutatingwebhookconfigurations,
+  validatingwebhookconfigurations,
+} from '../../../shared/kinds/admission-policies/serve.ts';
+import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
+import type { KubeMutatingWebhookConfiguration } from '../../../shared/kinds/types.ts';
+import { forbiddenField } from '../../../shared/kubernetes/causes.ts';
+import * as status from '../../../shared/kubernetes/status.ts';
+import { type MatchedRequest, matchesRules } from './policies/match.rule.ts';
+import { renewalOfNode } from './policies/node-renewal.ts';
+
+export const isWebhookKind = (descriptor: ResourceDescriptor): boolean =>
+  descriptor === validatingwebhookconfigurations || descriptor === mutatingwebhookconfigurations;
+
+const NOT_CALLED =
+  'no webhook is called here: only nodekeeper serve over its own file calls them, because functions on AWS reach no ' +
+  'server in a pod. Use a ValidatingAdmissionPolicy or a MutatingAdmissionPolicy: its CEL expressions need no server';
+const NODE_LEASES = 'renewals of Leases in kube-node-lease are heartbeats: no webhook is called for them';
+const CONTROLLERS =
+  'no webhook is called for pods that controllers create: name the kinds that have pod templates, such as deployments';
+
+/** @param isCalled a process calls webhooks @returns warnings @throws StatusError 422 */
+export async function admitWebhooks(
+  descriptor: ResourceDescriptor,
+  { metadata, webhooks = [] }: KubeMutatingWebhookConfiguration,
+  isCalled: boolean,
+): Promise<readonly string[]> {
+  const refuse = (causes: readonly status.Cause[]) => status.invalid(descriptor, metadata.name ?? '', causes);
+  if (webhooks.length === 0) return [];
+  if (!isCalled) throw refuse([forbiddenField('webhooks', NOT_CALLED)]);
+  const { compileConditions } = await import('./policies/compile-policy.ts');
+  const causes = webhooks.flatMap((webhook, i) => compileConditions(webhook, `webhooks[${i}]`).causes);
+  if (causes.length > 0) throw refuse(causes);
+  const isFor = (request: MatchedRequest): boolean =>
+    webhooks.some(({ rules = [], matchPolicy = '' }) =>
+      matchesRules({ resourceRules: rules, matchPolicy }, request, false),
+    );
+  return [...(isFor(renewalOfNode) ? [NODE_LEASES] : []), ...(isFor(CREATED_POD) ? [CONTROLLERS] : [])];
+}
+
+const CREATED_POD: MatchedRequest = {
+  ...renewalOfNode,
+  operation: 'CREATE',
+  group: '',
+  resource: 'pods',
+  namespace: 'default',
+};
