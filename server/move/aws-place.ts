@@ -24,6 +24,7 @@ import { dynamoDbItemStore } from '../../shared/aws/dynamodb-store.ts';
 import { serviceTimeMs } from '../../shared/aws/service-time.ts';
 import { fleetStore } from '../../shared/fleet/zones/fleet-store.ts';
 import { StartError } from '../../shared/host/start-error.ts';
+import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from '../../shared/kinds/admission-policies/resource.ts';
 import type { ItemStore, TableName } from '../../shared/store/item-store.ts';
 import { TABLE_FEATURES, TTL_ATTRIBUTE } from '../../shared/store/layout.ts';
 import { type DeployedTables, openDeployedTables, type StackName } from '../tables/deployed-tables.ts';
@@ -71,6 +72,11 @@ export interface AwsDestination {
   close(): void;
 }
 
+const UNSERVED = {
+  resources: [VALIDATING_WEBHOOKS.resource, MUTATING_WEBHOOKS.resource],
+  why: 'no webhook is called on AWS',
+};
+
 /** Makes the tables if they do not exist. @throws StartError */
 export async function openAwsDestination(
   stack: StackName,
@@ -86,7 +92,7 @@ export async function openAwsDestination(
     });
     const items: ItemStore = dynamoDbItemStore({ client, tables: names });
     return {
-      destination: { name, items, complete: () => expireAll(client, names) },
+      destination: { name, items, unserved: UNSERVED, complete: () => expireAll(client, names) },
       endpoint,
       restoredTables: Object.fromEntries(restored),
       close,

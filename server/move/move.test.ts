@@ -75,6 +75,18 @@ describe('a move', () => {
     expect(completed).toBe(1);
   });
 
+  it('to a place where some objects have no effect is refused while there are any', async () => {
+    const unserved = { resources: ['webhooks'], why: 'no webhook is called there' };
+    const destination = { ...destinationOf(), unserved };
+    const key = { table: 'objects', pk: 'o#webhooks#00', sk: 'w' } as const;
+    await rows.write({ kind: 'put', key, item: {} });
+    await expect(move({ destination })).rejects.toThrow(
+      'there are webhooks, such as w, and no webhook is called there',
+    );
+    await rows.write({ kind: 'delete', key });
+    expect(await move({ destination })).toMatchObject({ phase: 'ready' });
+  });
+
   it.each(STEPS)('that is killed after the step "%s" is finished by the same command', async (step) => {
     await expect(move({ address: ADDRESS, onStep: killedAfter(step) })).rejects.toThrow(Killed);
     expect(fence).toBeDefined();

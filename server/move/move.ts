@@ -24,6 +24,7 @@
  */
 import type { ClusterAddress } from '../../shared/agents/moved-cluster.ts';
 import type { ItemStore } from '../../shared/store/item-store.ts';
+import { objectPartition } from '../../shared/store/layout.ts';
 import {
   ARRIVAL_KEY,
   type Arrival,
@@ -42,6 +43,8 @@ export class MoveError extends Error {
   override readonly name = 'MoveError';
 }
 
+type MovedRows = Pick<ItemStore, 'query' | 'scan'>;
+
 export interface MoveSource {
   fence(): Promise<Fence | undefined>;
   /**
@@ -50,13 +53,15 @@ export interface MoveSource {
    */
   setFence(fence: Fence | undefined, expected: FenceState | undefined): Promise<boolean>;
   /** The rows behind the fence. `waiting`: changes that functions have not processed. */
-  rows(): Promise<{ readonly items: Pick<ItemStore, 'scan'>; readonly waiting: number; close(): Promise<void> }>;
+  rows(): Promise<{ readonly items: MovedRows; readonly waiting: number; close(): Promise<void> }>;
 }
 
 export interface MoveDestination {
   /** The place as the fence names it. */
   readonly name: string;
   readonly items: ItemStore;
+  /** Kinds that have no effect there: a cluster with such objects is not moved. Absent: there are none. */
+  readonly unserved?: { readonly resources: readonly string[]; readonly why: string };
   /** Everything of the cluster that is no row: keys and tokens, the expiry of tables. Can be repeated. */
   complete(): Promise<void>;
 }
@@ -170,6 +175,7 @@ async function copied(
         `${rows.waiting} changes are not processed: run nodekeeper move --abandon, start the cluster, and try again`,
       );
     }
+    await requireServed(rows.items, destination);
     await copyRows(rows.items, destination.items);
     onStep('copied');
     const expiryAfterSeconds = nowMs() / 1_000 + EXPIRY_SECONDS;
@@ -183,6 +189,24 @@ async function copied(
     return expected;
   } finally {
     await rows.close();
+  }
+}
+
+/** @throws MoveError */
+async function requireServed(rows: MovedRows, { name, unserved }: MoveDestination): Promise<void> {
+  for (const resource of unserved?.resources ?? []) {
+    const { items } = await rows.query({
+      table: 'objects',
+      pk: objectPartition(resource, 0),
+      consistent: true,
+      limit: 1,
+    });
+    const [first] = items;
+    if (first === undefined) continue;
+    throw new MoveError(
+      `there are ${resource}, such as ${String(first['sk'])}, and ${unserved?.why}: run nodekeeper move --abandon, ` +
+        `delete them, delete what was made at ${name}, and try again`,
+    );
   }
 }
 
