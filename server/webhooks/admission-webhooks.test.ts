@@ -163,6 +163,27 @@ describe('a validating webhook', () => {
     ]);
   });
 
+  it('is asked again when the write loses to another one, with the newer object', async () => {
+    await withWebhooks(VALIDATING, webhook('check', { rules: [rule(['UPDATE'], ['configmaps'])] }));
+    await put(map('a', { x: '1' }));
+    const change = (data: object) => api.send('PATCH', `${MAPS}/a`, { body: { data }, contentType: MERGE });
+    let other: Promise<{ code: number }> | undefined;
+    server.respond.set('/check', async ({ object }) => {
+      if (!JSON.stringify(object).includes('"y"')) {
+        other ??= change({ y: '3' });
+        await other;
+      }
+      return { allowed: true };
+    });
+    expect(await change({ x: '2' })).toMatchObject({ code: 200, body: { data: { x: '2', y: '3' } } });
+    expect(await other).toMatchObject({ code: 200 });
+    expect(server.reviews.map(({ request }) => request.object?.['data'])).toEqual([
+      { x: '2' },
+      { x: '1', y: '3' },
+      { x: '2', y: '3' },
+    ]);
+  });
+
   it('adds warnings to the answer', async () => {
     await withWebhooks(VALIDATING, webhook('check'));
     server.respond.set('/check', () => ({ allowed: true, warnings: ['be careful'] }));

@@ -18,6 +18,7 @@ import type { ReadDependencies } from '../../shared/api/call.ts';
 import type { KubeMutatingWebhookConfiguration, KubeObject, MutatingWebhook } from '../../shared/kinds/types.ts';
 import { parseJson } from '../../shared/kubernetes/json.ts';
 import { applyJsonPatch } from '../../shared/kubernetes/patch/json-patch.ts';
+import { oncePerMinute } from '../../shared/kubernetes/request/log-throttle.ts';
 import { isStatusError } from '../../shared/kubernetes/request/respond.ts';
 import * as status from '../../shared/kubernetes/status.ts';
 import { type CallSlots, callSlots } from './call-slots.ts';
@@ -45,6 +46,7 @@ interface Invocation {
 
 export function admissionWebhooks(parts: AdmissionWebhookParts): AdmissionWebhooks {
   const slots = new Map<string, CallSlots>();
+  const logged = oncePerMinute();
   const slotsOf = (key: string): CallSlots => {
     const known = slots.get(key) ?? callSlots();
     slots.set(key, known);
@@ -100,15 +102,20 @@ export function admissionWebhooks(parts: AdmissionWebhookParts): AdmissionWebhoo
 
   /** @throws StatusError unless failurePolicy is Ignore and the request has time left */
   function failed(webhook: MutatingWebhook, { call }: AdmittedWrite, why: string): void {
-    const message = `failed calling webhook ${status.quote(webhook.name)}: ${why}`;
-    const ignores = webhook.failurePolicy === 'Ignore';
-    parts.log.warn(ignores ? 'an admission webhook failed: the write passes' : 'an admission webhook failed', {
-      webhook: webhook.name,
-      resource: call.descriptor.resource,
-      cause: why,
+    const { name, failurePolicy } = webhook;
+    const nowMs = parts.clock.nowMs();
+    // Logged as a failed request.
+    if (failurePolicy !== 'Ignore') throw status.internalError(`failed calling webhook ${status.quote(name)}: ${why}`);
+    logged(name, nowMs, (repeated) => {
+      const { resource } = call.descriptor;
+      parts.log.warn('an admission webhook failed: the write passes', {
+        webhook: name,
+        resource,
+        cause: why,
+        repeated,
+      });
     });
-    if (!ignores) throw status.internalError(message);
-    if (parts.clock.nowMs() - call.nowMs >= REQUEST_MS_MAX) throw status.gatewayTimeout(OUT_OF_TIME);
+    if (nowMs - call.nowMs >= REQUEST_MS_MAX) throw status.gatewayTimeout(OUT_OF_TIME);
   }
 
   return {
