@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ResourceStorage } from '../../shared/api/resource-storage.ts';
 import { endpoints } from '../../shared/kinds/services/serve.ts';
 import { silentLog } from '../../test/support/agent-api.ts';
-import { type ApiInMemory, apiInMemory, MERGE } from '../../test/support/api-in-memory.ts';
+import { type ApiInMemory, apiInMemory, MERGE, pod, podsIn } from '../../test/support/api-in-memory.ts';
 import {
   DEFINITIONS,
   widget,
@@ -272,6 +272,20 @@ describe('a mutating webhook', () => {
       500,
       'Internal error occurred: admission webhook "patch.example.com" attempted to modify the object, which is not supported for this operation',
     ]);
+  });
+});
+
+describe('a change by a mutating webhook that cannot be stored', () => {
+  it('fails the request: that of a body which is no object of its resource', async () => {
+    const rules = [rule(['*'], ['pods/eviction'])];
+    await withWebhooks(MUTATING, webhook('patch', { rules }));
+    await created(podsIn('default'), pod('p'));
+    server.respond.set('/patch', () => jsonPatch([{ op: 'add', path: '/metadata/labels', value: { a: 'b' } }]));
+    const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: 'p' } };
+    const { code, body } = await api.send('POST', `${podsIn('default')}/p/eviction`, { body: eviction });
+    expect([code, body.message]).toEqual([500, expect.stringContaining('attempted to modify the object')]);
+    expect(server.reviews[0]?.request).toMatchObject({ kind: { kind: 'Eviction' }, operation: 'CREATE' });
+    expect((await api.send('GET', `${podsIn('default')}/p`)).code).toBe(200);
   });
 });
 
