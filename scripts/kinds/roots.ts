@@ -1,5 +1,6 @@
 /** What is generated: the kinds of the registry, and what differs from the sources. */
 import { alwaysEmptyResources } from '../../shared/kinds/always-empty/serve.ts';
+import { CUSTOM_RESOURCE_DEFINITIONS } from '../../shared/kinds/customresourcedefinitions/resource.ts';
 import { IDENTITY_GROUP } from '../../shared/kinds/identities/resource.ts';
 import { METRICS_GROUP } from '../../shared/kinds/node-metrics/serve.ts';
 import { resources } from '../../shared/kinds/registry.ts';
@@ -8,7 +9,9 @@ import { tableGroupVersion } from '../../shared/kubernetes/type-table.ts';
 
 const served = resources
   .filter((resource) => !alwaysEmptyResources.includes(resource))
-  .filter(({ group }) => group !== IDENTITY_GROUP && group !== METRICS_GROUP)
+  .filter(
+    ({ group }) => group !== IDENTITY_GROUP && group !== METRICS_GROUP && group !== CUSTOM_RESOURCE_DEFINITIONS.group,
+  )
   .map((resource) => `${tableGroupVersion(apiVersionOf(resource))}.${resource.kind}`);
 
 /** Kinds of requests and answers, which have no resource with objects. */
