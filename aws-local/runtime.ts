@@ -1,18 +1,27 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { openCredentials, staticTokensOf, writeKubeconfig } from '../shared/host/credentials.ts';
 import { openDataDirectory } from '../shared/host/data-directory.ts';
 import { isFullDisk } from '../shared/host/full-disk.ts';
 import { StartError } from '../shared/host/start-error.ts';
-import { readAssembly } from './assembly/assembly.ts';
-import { type FunctionPlan, functionUrlIds, type LocalPlan, planLocalMode, type TablePlan } from './assembly/plan.ts';
-import { synthesise } from './assembly/synthesise.ts';
+import { type Assembly, readAssembly } from './assembly/assembly.ts';
+import {
+  type FunctionPlan,
+  functionUrlIds,
+  type LocalPlan,
+  planLocalMode,
+  type StreamSourcePlan,
+  type TablePlan,
+} from './assembly/plan.ts';
+import { emulationContext, synthesise } from './assembly/synthesise.ts';
 import { noteFailureQueue, noteFunctionLog, noteQueueSource, noteStreamSource } from './calls/lambda-calls.ts';
 import { type CallRecorder, startCallRecorder } from './calls/recorder.ts';
 import { type EventBus, openEventBus } from './cloud/event-rules.ts';
 import { stateChangeEvent } from './cloud/events.ts';
 import { type LocalCloud, startLocalCloud } from './cloud/server.ts';
+import { requireSameResources } from './deployment.ts';
 import { type DynamoDbFront, type FrontCounters, startDynamoDbFront } from './dynamodb/dynamodb-front.ts';
 import type { KeyNames } from './dynamodb/table-request.ts';
 import { ENGINE_DATABASE, makeDatabaseFile, NO_DATABASE } from './engine/database-file.ts';
@@ -111,6 +120,13 @@ export interface LocalSystem {
   counters(): Promise<LocalCounters>;
   /** Terminates every execution environment at once, also during an event. New ones replace them. */
   endEnvironments(): Promise<void>;
+  /**
+   * Deploys another assembly over the same tables while the system serves, as CloudFormation updates a stack: one
+   * function after the other, with a pause.
+   *
+   * @throws StartError for an assembly with other resources than functions and filters: those are changed by a restart
+   */
+  deploy(assemblyDirectory: string, pauseMs: number): Promise<void>;
   /** Everything, in order, within a bound. */
   stop(): Promise<void>;
   /** Like a power cut: nothing is finished or written. The kept data can be started again. */
@@ -278,6 +294,20 @@ async function planSystem(start: Start, { credentials, url }: Access): Promise<P
     undo.push(() => urlFront.kill());
     urlFronts.set(id, urlFront);
   }
+  const plan = servedPlan(assembly, { options, credentials, url, urlFronts });
+  timings.mark('plan');
+  return { plan, assemblyDirectory, urlFronts };
+}
+
+function servedPlan(
+  assembly: Assembly,
+  {
+    options,
+    credentials,
+    url,
+    urlFronts,
+  }: Pick<Start, 'options'> & Pick<Access, 'credentials' | 'url'> & Pick<PlannedSystem, 'urlFronts'>,
+): ServedPlan {
   const plan = planLocalMode(assembly, {
     ...PLACE,
     apiUrl: url,
@@ -286,8 +316,7 @@ async function planSystem(start: Start, { credentials, url }: Access): Promise<P
   });
   const { api } = plan;
   if (api === undefined) throw new StartError('the template has no HTTP API to serve');
-  timings.mark('plan');
-  return { plan: { ...plan, api }, assemblyDirectory, urlFronts };
+  return { ...plan, api };
 }
 
 interface Storage {
@@ -424,7 +453,7 @@ async function serveFunctions(
   const { plan, urlFronts, services } = parts;
   const concurrency = concurrencyOf(plan, options);
   const functions = createFunctions(plan, {
-    dynamodbEndpoint: parts.storage.endpoint,
+    endpoints: { ...services, dynamodbEndpoint: parts.storage.endpoint },
     ...services,
     caPem,
     compileCache: join(parts.assemblyDirectory, COMPILE_CACHE),
@@ -486,9 +515,28 @@ function systemOf(start: Start, access: Access, running: RunningSystem): LocalSy
     endEnvironments: async () => {
       await Promise.all([...functions.values()].map((fn) => fn.endEnvironments()));
     },
+    deploy: (assemblyDirectory, pauseMs) => deploy(start, access, running, { assemblyDirectory, pauseMs }),
     stop: () => (ending ??= stopSystem(start.undo, front, running)),
     kill: () => (ending ??= killSystem(start.undo, front, running)),
   };
+}
+
+/** Functions first: in the template, what invokes a function depends on it. */
+async function deploy(
+  { options }: Start,
+  { credentials, url }: Access,
+  { plan: running, urlFronts, functions, services, dynamodb, engine, background }: RunningSystem,
+  { assemblyDirectory, pauseMs }: { readonly assemblyDirectory: string; readonly pauseMs: number },
+): Promise<void> {
+  const next = servedPlan(readAssembly(assemblyDirectory), { options, credentials, url, urlFronts });
+  requireSameResources(running, next);
+  const endpoints = { ...services, dynamodbEndpoint: dynamodb?.endpoint ?? engine.endpoint };
+  const compileCache = join(assemblyDirectory, COMPILE_CACHE);
+  for (const plan of next.functions) {
+    await functions.get(plan.logicalId)?.update({ plan, variables: variablesOf(plan, endpoints), compileCache });
+    await pause(pauseMs);
+  }
+  await background.updateStreamSources(next.streamSources);
 }
 
 /** Schedules first, then what is in progress, within a bound. */
@@ -521,15 +569,8 @@ async function synthesiseProject(options: LocalOptions, timings: Timings): Promi
   const synthesis = await synthesise({
     projectDirectory,
     mode: options.synthesis ?? 'auto',
-    // The domain and the restored tables of a deployment do not exist here. The account has the limit of the options,
-    // and the fleet may have any size.
     context: {
-      accountConcurrency: String(options.accountConcurrency ?? ACCOUNT_CONCURRENCY_DEFAULT),
-      requestsPerSecondMax: '2000',
-      domainName: '',
-      certificateArn: '',
-      restoredTablesFile: '',
-      unrecordedSettings: 'allow',
+      ...emulationContext(options.accountConcurrency ?? ACCOUNT_CONCURRENCY_DEFAULT),
       ...(policyFile === undefined ? {} : { policyFile }),
     },
     inputFiles: policyFile === undefined ? [] : [policyFile],
@@ -556,15 +597,31 @@ function concurrencyOf(plan: LocalPlan, options: LocalOptions): AccountConcurren
   return accountConcurrency(options.accountConcurrency ?? ACCOUNT_CONCURRENCY_DEFAULT, new Map(reserved));
 }
 
+/** Where functions find the services of AWS. */
+type Endpoints = Pick<Services, 'cloud' | 'logs' | 'eventServer' | 'sqs' | 'lambda' | 'recorder'> & {
+  readonly dynamodbEndpoint: string;
+};
+
+const variablesOf = (
+  fn: FunctionPlan,
+  { dynamodbEndpoint, cloud, logs, eventServer, sqs, lambda, recorder }: Endpoints,
+): Readonly<Record<string, string>> =>
+  functionVariables(fn, {
+    region: REGION,
+    dynamodbEndpoint: recorder?.endpoint ?? dynamodbEndpoint,
+    ec2Endpoint: recorder?.endpoint ?? cloud.endpoint,
+    logsEndpoint: recorder?.endpoint ?? logs.endpoint,
+    eventsEndpoint: recorder?.endpoint ?? eventServer.endpoint,
+    sqsEndpoint: recorder?.endpoint ?? sqs.endpoint,
+    lambdaEndpoint: recorder?.endpoint ?? lambda.endpoint,
+    noServiceEndpoint: recorder?.endpoint ?? NO_SERVICE_ENDPOINT,
+    ...(recorder === undefined ? {} : { accessKeyId: recorder.accessKeyId(fn.name) }),
+  });
+
 function createFunctions(
   plan: LocalPlan,
   {
-    dynamodbEndpoint,
-    cloud,
-    logs,
-    eventServer,
-    sqs,
-    lambda,
+    endpoints,
     recorder,
     caPem,
     compileCache,
@@ -572,12 +629,7 @@ function createFunctions(
     options,
     concurrency,
   }: {
-    dynamodbEndpoint: string;
-    cloud: LocalCloud;
-    logs: LogServer;
-    eventServer: EventServer;
-    sqs: AwsJsonServer;
-    lambda: InvokeServer;
+    endpoints: Endpoints;
     recorder: CallRecorder | undefined;
     caPem: string;
     compileCache: string;
@@ -596,17 +648,6 @@ function createFunctions(
       : routed.has(fn.logicalId)
         ? (options.routeEnvironmentsMax ?? ROUTE_ENVIRONMENTS_MAX)
         : 1;
-    const variables = functionVariables(fn, {
-      region: REGION,
-      dynamodbEndpoint: recorder?.endpoint ?? dynamodbEndpoint,
-      ec2Endpoint: recorder?.endpoint ?? cloud.endpoint,
-      logsEndpoint: recorder?.endpoint ?? logs.endpoint,
-      eventsEndpoint: recorder?.endpoint ?? eventServer.endpoint,
-      sqsEndpoint: recorder?.endpoint ?? sqs.endpoint,
-      lambdaEndpoint: recorder?.endpoint ?? lambda.endpoint,
-      noServiceEndpoint: recorder?.endpoint ?? NO_SERVICE_ENDPOINT,
-      ...(recorder === undefined ? {} : { accessKeyId: recorder.accessKeyId(fn.name) }),
-    });
     const noteLog = recorder === undefined ? () => {} : noteFunctionLog(recorder, fn, PLACE);
     functions.set(
       fn.logicalId,
@@ -617,7 +658,7 @@ function createFunctions(
         waits: !streaming.has(fn.logicalId),
         awsLimits: options.awsLimits ?? true,
         concurrency,
-        variables,
+        variables: variablesOf(fn, endpoints),
         caPem,
         compileCache,
         onLine: (line) => {
@@ -634,10 +675,13 @@ function createFunctions(
 interface Background {
   readonly queues: ReadonlyMap<string, LocalQueue>;
   readonly queueSources: readonly QueueSource[];
+  /** Those that run now. */
   readonly streamSources: readonly StreamSource[];
   readonly scheduler: { readonly counters: { readonly fired: number }; stop(): void };
   readonly events: EventBus;
   nameOf(functionId: string): string;
+  /** UpdateEventSourceMapping: each continues at its position. */
+  updateStreamSources(next: readonly StreamSourcePlan[]): Promise<void>;
 }
 
 interface BackgroundInput {
@@ -661,7 +705,7 @@ function startBackground(input: BackgroundInput): Background {
   const { queues } = input;
   const queueOf = (id: string) => queues.get(id)!;
 
-  const streamSources = (controllers ? plan.streamSources : []).map((source) => {
+  const startSource = (source: StreamSourcePlan): StreamSource => {
     const engineStreamArn = input.streamArns.get(source.tableName);
     if (engineStreamArn === undefined) throw new StartError(`template: ${source.logicalId}: its table has no stream`);
     const { name } = functionOf(source.functionId).plan;
@@ -679,7 +723,8 @@ function startBackground(input: BackgroundInput): Background {
       nowMs,
       onTrouble: output.notice,
     });
-  });
+  };
+  const streamSources = (controllers ? plan.streamSources : []).map(startSource);
   const queueSources = (controllers ? plan.queueSources : []).map((source) => {
     const queue = queueOf(source.queueId);
     const queueArn = plan.queues.find((queue) => queue.logicalId === source.queueId)?.arn ?? '';
@@ -703,7 +748,22 @@ function startBackground(input: BackgroundInput): Background {
     },
   });
   const events = openEventBus(controllers ? plan.eventRules : [], (id, event) => asyncInvocations.put(id, event));
-  return { queues, queueSources, streamSources, scheduler, events, nameOf: (id) => functionOf(id).plan.name };
+  return {
+    queues,
+    queueSources,
+    streamSources,
+    scheduler,
+    events,
+    nameOf: (id) => functionOf(id).plan.name,
+    async updateStreamSources(next) {
+      for (const [index, source] of streamSources.entries()) {
+        const changed = next.find(({ logicalId }) => logicalId === source.plan.logicalId) ?? source.plan;
+        if (JSON.stringify(changed) === JSON.stringify(source.plan)) continue;
+        await source.stop();
+        streamSources[index] = startSource(changed);
+      }
+    },
+  };
 }
 
 /** Asynchronous invocations of all functions, which exist later than the server that accepts them. */

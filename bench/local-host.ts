@@ -19,6 +19,8 @@ export interface LocalHost {
   counters(): Promise<LocalCounters>;
   /** Stops every execution environment at once. */
   endEnvironments(): Promise<void>;
+  /** Deploys another assembly (aws-local/runtime.ts). */
+  deploy(assemblyDirectory: string, pauseMs: number): Promise<void>;
   stop(): Promise<void>;
   /** kill -9, and waits until the process has exited. */
   kill(): Promise<void>;
@@ -35,7 +37,10 @@ export async function clusterOf(kubeconfig: string | undefined, options: HostedO
   return { url, ca, token, stop: () => Promise.resolve() };
 }
 
-type Word = 'counters' | 'endEnvironments';
+type Word =
+  | { readonly kind: 'counters' }
+  | { readonly kind: 'endEnvironments' }
+  | { readonly kind: 'deploy'; readonly assemblyDirectory: string; readonly pauseMs: number };
 
 type Message =
   | {
@@ -47,7 +52,8 @@ type Message =
     }
   | { readonly kind: 'failed'; readonly why: string }
   | { readonly kind: 'counters'; readonly counters: LocalCounters }
-  | { readonly kind: 'ended' };
+  | { readonly kind: 'ended' }
+  | { readonly kind: 'deployed' };
 
 /** What may be asked for across a process boundary. */
 export type HostedOptions = Pick<
@@ -82,6 +88,7 @@ export async function startLocalHost(options: HostedOptions): Promise<LocalHost>
     const answer = next();
     child.send(word);
     const message = await answer;
+    if (message.kind === 'failed') throw new Error(message.why);
     if (message.kind !== kind) throw new Error(`${message.kind} where ${kind} was asked for`);
     return message as Extract<Message, { kind: Kind }>;
   };
@@ -96,9 +103,12 @@ export async function startLocalHost(options: HostedOptions): Promise<LocalHost>
     ca: started.ca,
     token: started.token,
     fleetToken: started.fleetToken,
-    counters: async () => (await ask('counters', 'counters')).counters,
+    counters: async () => (await ask({ kind: 'counters' }, 'counters')).counters,
     endEnvironments: async () => {
-      await ask('endEnvironments', 'ended');
+      await ask({ kind: 'endEnvironments' }, 'ended');
+    },
+    deploy: async (assemblyDirectory, pauseMs) => {
+      await ask({ kind: 'deploy', assemblyDirectory, pauseMs }, 'deployed');
     },
     stop,
     async kill() {
@@ -120,12 +130,19 @@ async function host(options: HostedOptions): Promise<void> {
     return;
   }
   const answerTo = async (word: Word): Promise<Message> => {
-    switch (word) {
+    switch (word.kind) {
       case 'counters':
         return { kind: 'counters', counters: await system.counters() };
       case 'endEnvironments':
         await system.endEnvironments();
         return { kind: 'ended' };
+      case 'deploy':
+        try {
+          await system.deploy(word.assemblyDirectory, word.pauseMs);
+        } catch (cause) {
+          return { kind: 'failed', why: String((cause as Error).stack) };
+        }
+        return { kind: 'deployed' };
     }
   };
   process.on('message', async (word) => send(await answerTo(word as Word)));

@@ -31,6 +31,19 @@ export interface Synthesis {
   readonly kind: 'synthesised' | 'reused';
 }
 
+/**
+ * Context of the emulation. The domain and the restored tables of a deployment do not exist here. The account has the
+ * limit of the options, and the fleet may have any size.
+ */
+export const emulationContext = (accountConcurrency: number): Readonly<Record<string, string>> => ({
+  accountConcurrency: String(accountConcurrency),
+  requestsPerSecondMax: '2000',
+  domainName: '',
+  certificateArn: '',
+  restoredTablesFile: '',
+  unrecordedSettings: 'allow',
+});
+
 /** Where the app and what it bundles live. */
 const SOURCES = [
   'cdk/**/*.ts',

@@ -141,6 +141,29 @@ describe('a function on this machine', () => {
     expect(fn.counters).toMatchObject({ environmentsStarted: 2, errors: 0 });
   });
 
+  it('ends a running event with the earlier code when it is updated, and runs the next one with the new code', async () => {
+    const { fn } = aFunction({}, { environmentsMax: 2 });
+    await fn.invoke({ verb: 'echo' });
+    const running = payload(fn.invoke({ verb: 'wait', ms: 200 }));
+    await fn.update({ plan: { ...fn.plan, timeoutSeconds: 9 }, variables: { ...fn.variables, OWN: 'new' } });
+    expect(await payload(fn.invoke({ verb: 'environment' }))).toMatchObject({ own: 'new' });
+    expect(await running).toBe(2);
+    // The environment of the earlier code is not used again, although it was idle last.
+    expect(await payload(fn.invoke({ verb: 'environment' }))).toMatchObject({ own: 'new' });
+    expect(await payload(fn.invoke({ verb: 'echo' }))).toMatchObject({ invocations: 3 });
+    expect(fn.environments).toBe(1);
+    expect(fn.counters).toMatchObject({ environmentsStarted: 2, errors: 0 });
+  });
+
+  it('passes an event that waited for an environment of the earlier code to the new one', async () => {
+    const { fn } = aFunction();
+    const running = payload(fn.invoke({ verb: 'wait', ms: 200 }));
+    const waiting = payload(fn.invoke({ verb: 'environment' }));
+    await fn.update({ plan: fn.plan, variables: { ...fn.variables, OWN: 'new' } });
+    expect(await running).toBe(1);
+    expect(await waiting).toMatchObject({ own: 'new' });
+  });
+
   it('shows the handler the variables of the template and of Lambda, and none of ours', async () => {
     const { fn } = aFunction();
     expect(await payload(fn.invoke({ verb: 'environment' }))).toEqual({

@@ -63,7 +63,6 @@ const WAITING_MAX = 1_000;
 
 /** A Lambda function on this machine: a pool of environments that grows on demand and replaces what broke. */
 export class LocalFunction {
-  readonly plan: FunctionPlan;
   readonly counters: FunctionCounters = {
     invocations: 0,
     errors: 0,
@@ -77,14 +76,19 @@ export class LocalFunction {
   #options: LocalFunctionOptions;
   #idle: Environment[] = [];
   #busy = new Set<Environment>();
+  /** Of earlier code: they process no further event. */
+  #outdated = new WeakSet<Environment>();
   #waiting: ((environment: Environment | undefined) => void)[] = [];
   #idleSinceMs = new WeakMap<Environment, number>();
   #sweeper: NodeJS.Timeout | undefined;
   #stopping = false;
 
   constructor(options: LocalFunctionOptions) {
-    this.plan = options.plan;
     this.#options = options;
+  }
+
+  get plan(): FunctionPlan {
+    return this.#options.plan;
   }
 
   /** What its environments see. */
@@ -190,6 +194,16 @@ export class LocalFunction {
     await Promise.all([...this.#idle, ...this.#busy].map((environment) => environment.terminate()));
   }
 
+  /**
+   * UpdateFunctionCode and UpdateFunctionConfiguration. Events that run end with the earlier code; later ones run in
+   * new environments.
+   */
+  async update(next: Pick<LocalFunctionOptions, 'plan' | 'variables' | 'compileCache'>): Promise<void> {
+    this.#options = { ...this.#options, ...next };
+    for (const environment of this.#busy) this.#outdated.add(environment);
+    await Promise.all(this.#idle.splice(0).map((environment) => environment.terminate()));
+  }
+
   get environments(): number {
     return this.#idle.length + this.#busy.size;
   }
@@ -221,12 +235,14 @@ export class LocalFunction {
 
   #release(environment: Environment): void {
     this.#busy.delete(environment);
+    const isUsable = !environment.dead && !this.#outdated.has(environment);
+    if (!isUsable) void environment.terminate();
     const wake = this.#waiting.shift();
     if (wake === undefined) {
-      if (!environment.dead) this.#keepIdle(environment);
+      if (isUsable) this.#keepIdle(environment);
       return;
     }
-    const next = environment.dead ? this.#start() : environment;
+    const next = isUsable ? environment : this.#start();
     this.#busy.add(next);
     wake(next);
   }

@@ -2,20 +2,12 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { synthesise } from '../../aws-local/assembly/synthesise.ts';
+import { emulationContext, synthesise } from '../../aws-local/assembly/synthesise.ts';
+import { ACCOUNT_CONCURRENCY_DEFAULT } from '../../aws-local/functions/account-concurrency.ts';
 import { ROOT } from '../release/manifest.ts';
 import type { Build } from './home.ts';
 
 const LOCK = 'package-lock.json';
-/** Limits of the emulation, as `npm run start:aws` sets them. */
-const CONTEXT = {
-  accountConcurrency: '1000',
-  requestsPerSecondMax: '2000',
-  domainName: '',
-  certificateArn: '',
-  restoredTablesFile: '',
-  unrecordedSettings: 'allow',
-};
 
 /** The last tag, otherwise the commit before this one. */
 export function previousRef(): string {
@@ -75,10 +67,15 @@ export class Builds {
     return {
       name,
       command: [process.execPath, join(installed, 'bin/nodekeeper.mjs')],
-      assembly: async () =>
-        (await synthesise({ projectDirectory: tree, context: CONTEXT, inputFiles: [], mode: 'auto' })).directory,
+      assembly: () => assemblyOf(tree),
     };
   }
+}
+
+/** Of the sources in a directory. @returns the directory of the assembly */
+export async function assemblyOf(projectDirectory: string): Promise<string> {
+  const context = emulationContext(ACCOUNT_CONCURRENCY_DEFAULT);
+  return (await synthesise({ projectDirectory, context, inputFiles: [], mode: 'auto' })).directory;
 }
 
 const git = (...words: readonly string[]): string =>

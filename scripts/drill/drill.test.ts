@@ -1,7 +1,12 @@
+import { cpSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { readAssembly } from '../../aws-local/assembly/assembly.ts';
 import { writePolicy } from '../../test/support/local.ts';
 import { ROOT } from '../release/manifest.ts';
+import { openAwsHome } from './aws-home.ts';
+import { assemblyOf } from './build.ts';
 import { type DrillOptions, isClean, type Phase, runDrill } from './drill.ts';
 import type { Build, Home } from './home.ts';
 import { faultsOf, phaseTable } from './phase-table.ts';
@@ -10,7 +15,7 @@ import { openServeHome } from './serve-home.ts';
 const sources: Build = {
   name: 'sources',
   command: [process.execPath, join(ROOT, 'cli/bin/nodekeeper.mjs')],
-  assembly: () => Promise.reject(new Error('of one machine')),
+  assembly: () => assemblyOf(ROOT),
 };
 const faulty: Build = {
   ...sources,
@@ -61,5 +66,44 @@ describe('the upgrade drill on one machine', { timeout: 240_000 }, () => {
       'faulty: false marks: edge-a-0',
       'faulty: lost writes: /api/v1/namespaces/drill/configmaps/writer-0-1',
     ]);
+  });
+});
+
+/** Acknowledges changes of the writers' objects, and makes none. */
+const FORGETFUL = `
+import { handler as real } from './earlier.mjs';
+const isForgotten = ({ rawPath = '', requestContext }) =>
+  requestContext?.http?.method === 'PATCH' && rawPath.includes('/configmaps/writer-');
+export const handler = (event, context) =>
+  isForgotten(event)
+    ? { statusCode: 200, headers: { 'content-type': 'application/json' }, body: '{}' }
+    : real(event, context);
+`;
+
+async function forgetful(): Promise<Build> {
+  const assembly = mkdtempSync(join(tmpdir(), 'nk-forgetful-'));
+  onTestFinished(() => rmSync(assembly, { recursive: true, force: true }));
+  cpSync(await sources.assembly(), assembly, { recursive: true });
+  const { template, assetPath } = readAssembly(assembly);
+  const code = Object.values(template.Resources)
+    .filter(({ Type }) => Type === 'AWS::Lambda::Function')
+    .map(({ Properties = {} }) => Properties)
+    .filter((properties) => JSON.stringify(properties).includes('"POWERTOOLS_SERVICE_NAME":"api"'))
+    .map((properties) => assetPath((properties['Code'] as { readonly S3Key: string }).S3Key) ?? '')[0]!;
+  renameSync(join(code, 'index.mjs'), join(code, 'earlier.mjs'));
+  writeFileSync(join(code, 'index.mjs'), FORGETFUL);
+  return { ...sources, name: 'forgetful', assembly: () => Promise.resolve(assembly) };
+}
+
+describe('the upgrade drill on the emulation of AWS', { timeout: 240_000 }, () => {
+  it('finds nothing with the same functions, and writes that new functions acknowledge and do not make', async () => {
+    const builds = [sources, await forgetful()] as const;
+    const [same, lost] = await phasesOf(await openAwsHome(builds, 200), builds, 0);
+    expect(same).toMatchObject({ falseMarks: [], lostWrites: [], containers: 20, restartedContainers: 0 });
+    expect(isClean(same!)).toBe(true);
+    expect(lost).toMatchObject({ falseMarks: [], restartedContainers: 0 });
+    expect(lost!.lostWrites).not.toEqual([]);
+    expect(lost!.lostWrites.join()).not.toContain('leases');
+    expect(isClean(lost!)).toBe(false);
   });
 });

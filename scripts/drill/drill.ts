@@ -2,9 +2,10 @@
  * The upgrade drill: machines beat, clients write and pods are rolled out while a cluster changes its build, and
  * changes it back.
  *
- * What may not happen: a mark on a node with a machine that beats, the loss of an acknowledged write, a container that is
- * started again, a rollout that does not end.
+ * What may not happen: a mark on a node with a machine that beats, the loss of an acknowledged write, a container that
+ * is started again, a rollout that does not end.
  */
+import { availableParallelism, loadavg } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { watchNodes } from '../../bench/node-watch.ts';
 import { createApiClient, type SendRequest } from '../../demo/fleet/api-client.ts';
@@ -14,7 +15,7 @@ import type { KubeNode } from '../../shared/kinds/types.ts';
 import type { KubeAccess } from '../../test/support/kubeconfig.ts';
 import { until } from '../../test/support/until.ts';
 import { AcknowledgedWrites } from './acknowledged-writes.ts';
-import { Answers } from './answers.ts';
+import { Answers, patiently } from './answers.ts';
 import type { Build, Home } from './home.ts';
 import { FalseMarks, isMarked } from './marks.ts';
 import {
@@ -52,6 +53,8 @@ export interface Phase {
   readonly restartedContainers: number;
   /** Undefined: it did not end in time. */
   readonly rolloutSeconds: number | undefined;
+  /** Of this machine, over its last minute: whether machines and cluster had to wait. */
+  readonly loadPerCore: number;
 }
 
 /** Whether nothing happened that may not happen. */
@@ -62,6 +65,10 @@ const CONNECTIONS = 16;
 const TIMEOUT_MS = 10_000;
 /** A request that waits longer has no answer, for who asks all the time. */
 const ANSWER_MS = 2_000;
+/** Of its interval. */
+const LATE_BEAT_SHARE = 1.5;
+/** Long lists: the cluster has other work. */
+const LOOK_EVERY_MS = 2_000;
 /** Of the rollout, before the build is changed under it. */
 const UNDER_WAY_MS = 2_000;
 
@@ -118,7 +125,7 @@ class Drill {
       connectionsMax: CONNECTIONS,
       timeoutMs: TIMEOUT_MS,
     });
-    const { send } = client;
+    const send = patiently(client.send);
     const writes = new AcknowledgedWrites();
     const fleet = startFleet({
       url: home.fleetAccess.url,
@@ -132,13 +139,14 @@ class Drill {
     };
     try {
       await createWorkloads(send, replicasOf(options));
-      const within = { withinMs: options.waitSecondsMax * 1_000, everyMs: 1_000 };
+      const within = { withinMs: options.waitSecondsMax * 1_000, everyMs: LOOK_EVERY_MS };
       await until(() => areReady(send, fleet), { ...within, what: `${machines} machines that are Ready` });
       await until(() => isRolledOut(send, replicasOf(options)), { ...within, what: 'a Deployment that runs' });
       await until(async () => (await readContainers(send)).steady.size === machines, {
         ...within,
         what: `${machines} pods of the DaemonSet`,
       });
+      await until(() => isPunctual(fleet), { ...within, what: `${machines} machines that beat in time` });
       const marks = new FalseMarks(send);
       const watch = await watchNodes(home.access, (node) => marks.see(node));
       steps.push(() => watch.stop());
@@ -147,7 +155,7 @@ class Drill {
         () => asking.close(),
         () => answers.stop(),
       );
-      const writers = startWriters(send, writes);
+      const writers = startWriters(client.send, writes);
       steps.push(() => writers.stop());
       await marks.take();
       const drill = new Drill({ home, options, send, writes, marks, answers, stop });
@@ -191,6 +199,7 @@ class Drill {
       containers: before.steady.size,
       restartedContainers: restartedContainers(before, containers),
       rolloutSeconds,
+      loadPerCore: (loadavg()[0] ?? 0) / availableParallelism(),
     };
   }
 
@@ -230,6 +239,15 @@ async function areReady(send: SendRequest, fleet: Fleet): Promise<boolean> {
   const nodes = (await listAll(send, '/api/v1/nodes')) as readonly KubeNode[];
   return nodes.filter((node) => !isMarked(node)).length >= machines;
 }
+
+/** After the registration, each machine has beaten as it should. */
+const isPunctual = (fleet: Fleet): boolean =>
+  fleet
+    .list()
+    .every(
+      ({ lastBeatAtMs = 0, beatEverySeconds }) =>
+        Date.now() - lastBeatAtMs < LATE_BEAT_SHARE * beatEverySeconds * 1_000,
+    );
 
 /** What is stored, by path. */
 async function readWritten(send: SendRequest): Promise<ReadonlyMap<string, string>> {

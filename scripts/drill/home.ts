@@ -16,7 +16,6 @@ export interface Home {
   /** As the administrator, and as simulated machines. */
   readonly access: KubeAccess;
   readonly fleetAccess: KubeAccess;
-  readonly kubeconfig: string;
   /** Puts another build in the place of the one that runs. Settles when the cluster answers as that build. */
   change(build: Build): Promise<void>;
   stop(): Promise<void>;

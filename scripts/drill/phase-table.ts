@@ -1,7 +1,16 @@
 /** The outcome of a drill as a table. */
 import type { Phase } from './drill.ts';
 
-const HEADINGS = ['home', 'build', 'no answer', 'false marks', 'lost writes', 'containers restarted', 'rollout'];
+const HEADINGS = [
+  'home',
+  'build',
+  'no answer',
+  'false marks',
+  'lost writes',
+  'containers restarted',
+  'rollout',
+  'load per core',
+];
 
 const seconds = (value: number): string => `${value.toFixed(1)} s`;
 
@@ -13,6 +22,7 @@ const cellsOf = (phase: Phase): readonly string[] => [
   `${phase.lostWrites.length} of ${phase.acknowledgedWrites}`,
   `${phase.restartedContainers} of ${phase.containers}`,
   phase.rolloutSeconds === undefined ? 'not finished' : seconds(phase.rolloutSeconds),
+  phase.loadPerCore.toFixed(1),
 ];
 
 export function phaseTable(phases: readonly Phase[]): string {

@@ -1,29 +1,41 @@
 /**
- * npm run drill -- [--from REF] [--machines N] [--settle SECONDS]
+ * npm run drill -- [--from REF] [--home serve|aws] [--machines N] [--settle SECONDS]
  *
  * Changes a running cluster from the build of a ref to this one, back and forward again, while machines beat, clients
  * write and pods are rolled out. Exit code 1 after a false mark, a lost write, a restarted container or a rollout that
  * did not end.
  */
-import { optionValues, wholeNumber } from '../../shared/host/command-line.ts';
+import { oneOf, optionValues, wholeNumber } from '../../shared/host/command-line.ts';
 import { StartError } from '../../shared/host/start-error.ts';
+import { openAwsHome } from './aws-home.ts';
 import { Builds, commitOf, previousRef } from './build.ts';
 import { isClean, type Phase, runDrill } from './drill.ts';
+import type { Build, Home } from './home.ts';
 import { faultsOf, phaseTable } from './phase-table.ts';
 import { openServeHome } from './serve-home.ts';
 
-const USAGE = `Usage: npm run drill -- [--from REF] [--machines N] [--settle SECONDS]
+const USAGE = `Usage: npm run drill -- [--from REF] [--home both|serve|aws] [--machines N] [--settle SECONDS]
 
   --from REF        the build before this one (the last tag, else HEAD~1)
+  --home HOME       one machine, the emulation of AWS, or both (both)
   --machines N      simulated machines (500)
   --settle SECONDS  after each change, for marks that come late (75)
 `;
 const WAIT_SECONDS_MAX = 600;
+/** Above it, simulated machines and the cluster wait for the processor longer than a grace period. */
+const LOAD_PER_CORE_MAX = 4;
+const BETWEEN_FUNCTIONS_MS = 2_000;
+
+const HOMES: Readonly<Record<'serve' | 'aws', (builds: readonly [Build, Build]) => Promise<Home>>> = {
+  serve: ([first]) => openServeHome(first),
+  aws: (builds) => openAwsHome(builds, BETWEEN_FUNCTIONS_MS),
+};
 
 async function run(words: readonly string[]): Promise<void> {
   const text = { type: 'string' } as const;
   const values = optionValues(words, {
     from: text,
+    home: text,
     machines: text,
     settle: text,
     help: { type: 'boolean' },
@@ -32,6 +44,7 @@ async function run(words: readonly string[]): Promise<void> {
     process.stdout.write(USAGE);
     return;
   }
+  const chosen = oneOf('home', values.home, ['both', 'serve', 'aws']);
   const options = {
     machines: wholeNumber('machines', values.machines, { least: 1, most: 10_000, otherwise: 500 }),
     settleSeconds: wholeNumber('settle', values.settle, { least: 0, most: 3_600, otherwise: 75 }),
@@ -43,17 +56,22 @@ async function run(words: readonly string[]): Promise<void> {
   const phases: Phase[] = [];
   const from = builds.ofCommit(ref, commitOf(ref));
   const current = builds.current();
-  const home = await openServeHome(from);
-  try {
-    await runDrill(home, [current, from, current], options, (phase) => {
-      phases.push(phase);
-      console.error(`${phase.home}, ${phase.build}: ${isClean(phase) ? 'clean' : 'NOT CLEAN'}`);
-    });
-  } finally {
-    await home.stop();
+  for (const [name, open] of Object.entries(HOMES)) {
+    if (chosen !== 'both' && chosen !== name) continue;
+    const home = await open([from, current]);
+    try {
+      await runDrill(home, [current, from, current], options, (phase) => {
+        phases.push(phase);
+        console.error([phaseTable([phase]), ...faultsOf(phase)].join('\n'));
+      });
+    } finally {
+      await home.stop();
+    }
   }
   console.log(phaseTable(phases));
-  for (const fault of phases.flatMap(faultsOf)) console.log(fault);
+  const load = Math.max(...phases.map(({ loadPerCore }) => loadPerCore));
+  if (load > LOAD_PER_CORE_MAX)
+    console.log(`load of ${load.toFixed(1)} per core: a machine that cannot beat is marked`);
   if (!phases.every(isClean)) process.exitCode = 1;
 }
 

@@ -76,7 +76,6 @@ export async function openServeHome(first: Build, policyFile?: string): Promise<
       name: 'one machine',
       access,
       fleetAccess: { ...access, token: fleet },
-      kubeconfig,
       async change(build) {
         await end();
         await start(build, Number(new URL(access.url).port));
