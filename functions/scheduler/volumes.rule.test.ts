@@ -110,7 +110,7 @@ describe('a bound claim', () => {
     expect(of.stepsOn(node('a'))).toEqual([]);
     expect(of.claims).toHaveLength(1);
   });
-  it('whose volume is gone allows none', () => {
+  it('allows no node without its volume', () => {
     expect(reasonOn(volumesOf({ claims: [bound('c', 'v')] }), node('a'))).toBe(
       'node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)',
     );
@@ -168,7 +168,7 @@ describe('unbound claims', () => {
           : [metadata.name, (step.next as KubePersistentVolume).spec?.claimRef?.name];
       });
 
-  it('take different volumes, the small request the small one', () => {
+  it('get different volumes, the small request the small one', () => {
     const claims = [claim('large', { resources: { requests: { storage: '2Gi' } } }), claim('small')];
     const volumes = [volume('one', { capacity: { storage: '3Gi' } }), volume('two')];
     expect(steps({ claims, volumes }, node('a'))).toEqual([
@@ -180,7 +180,7 @@ describe('unbound claims', () => {
     expect(of.stepsOn(node('a'))).toEqual([]);
   });
 
-  it('take no volume that the node does not reach, by whatever term', () => {
+  it('get no volume that the node does not reach, by whatever term', () => {
     const labelled = { matchExpressions: [{ key: 'disk', operator: 'In', values: ['ssd'] }] };
     const both = { ...onName('a'), ...labelled };
     const reached = (terms: readonly object[], on: SchedulableNode) =>
@@ -251,7 +251,7 @@ describe('unbound claims', () => {
     expect(fits({})).toBe(false);
   });
 
-  it('with a selected node fit that node alone, and take no volume there', () => {
+  it('with a selected node fit that node alone, and get no volume there', () => {
     const selected = claim('c', {}, { annotations: { [SELECTED]: 'a' } });
     const given = { claims: [selected], volumes: [volume('v')], storage: storage({ provisioner: 'example.com/p' }) };
     expect(steps(given, node('a'))).toEqual([['wait', 'c']]);

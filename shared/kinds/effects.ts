@@ -106,7 +106,7 @@ export const KIND_EFFECTS: readonly KindEffect[] = [
   {
     kinds: ['endpoints', 'endpointslices.discovery.k8s.io'],
     effect: 'acts',
-    what: 'of Services with a selector written from their pods; other Endpoints stored as sent, and mirrored into EndpointSlices; `default/kubernetes` exists, with the address of its Service',
+    what: 'of Services with a selector written from their pods; other Endpoints stored as sent, and mirrored into EndpointSlices; `default/kubernetes` has the address of `--listen`; on AWS, and on loopback, that of its Service',
   },
   {
     kinds: ['services'],

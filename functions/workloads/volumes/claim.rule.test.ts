@@ -159,7 +159,7 @@ describe('a claim that names none', () => {
   });
 });
 
-describe('a claim whose volume is to be made', () => {
+describe('a claim that needs a new volume', () => {
   const SELECTED = { 'volume.kubernetes.io/selected-node': 'n' };
   const on = claim({}, { annotations: SELECTED });
 

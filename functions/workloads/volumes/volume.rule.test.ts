@@ -99,7 +99,7 @@ describe('a volume of a claim', () => {
   });
 });
 
-describe('a volume of a claim that is gone', () => {
+describe('a volume of a deleted claim', () => {
   const policy = { persistentVolumeReclaimPolicy: 'Delete' };
   const onNode = {
     nodeAffinity: {
@@ -134,7 +134,7 @@ describe('a volume of a claim that is gone', () => {
     });
   });
 
-  it('that nobody can remove has failed, which is said once', () => {
+  it('that no plugin can remove has failed, with one event', () => {
     const why = 'error getting deleter volume plugin for volume "v": no deletable volume plugin matched';
     const decision = decide(volume(policy));
     expect(decision.event).toEqual({ type: 'Warning', reason: 'VolumeFailedDelete', message: why });

@@ -101,7 +101,7 @@ it('a volume is a file system unless it says otherwise', () => {
   expect(sameVolumeMode(claim({ volumeMode: 'Block' }), volume('v'))).toBe(false);
 });
 
-it('the annotation of a class goes before its field', () => {
+it('the annotation of a class wins over its field', () => {
   expect(classNameOf(claim({}, { annotations: { [CLASS]: 'old' } }))).toBe('old');
   expect(classNameOf(claim({ storageClassName: undefined }))).toBe('');
   expect(wantsDefaultClass(claim({ storageClassName: undefined }))).toBe(true);

@@ -24,7 +24,7 @@ const service: Omit<KubeService, 'metadata'> = {
   spec: { clusterIP: ADDRESS, ports: [{ ...PORT, targetPort: PORT.port }] },
 };
 
-/** What follows the address of the API: all but the Service, of which clients may keep a copy. */
+/** What follows the address of the API. The Service does not: its address never changes. */
 function endpointsAt(descriptor: ResourceDescriptor, ip: string, port: number): Omit<KubeObject, 'metadata'> {
   const ports = [{ ...PORT, port }];
   const mirrored: Omit<KubeEndpoints, 'metadata'> = { subsets: [{ addresses: [{ ip }], ports }] };
