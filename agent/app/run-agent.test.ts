@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { KubeObject } from '../../shared/kinds/types.ts';
+import { SERVICES_ANNOTATION } from '../../shared/fleet/nodes/service-readers.ts';
+import type { KubeObject, KubeService } from '../../shared/kinds/types.ts';
 import { recordsOf, textOf } from '../../shared/kubernetes/normal-form.ts';
 import { linePath } from '../../shared/sessions/session-request.ts';
 import { silentLog, silentMeter } from '../../test/support/agent-api.ts';
@@ -9,6 +10,7 @@ import { edgeMachine as machine } from '../../test/support/edge-machine.ts';
 import { memoryHeartbeatFile } from '../../test/support/memory-heartbeat-file.ts';
 import { memoryRuntime } from '../../test/support/memory-runtime.ts';
 import { memoryVolumes } from '../../test/support/memory-volumes.ts';
+import { NftKernel } from '../../test/support/nft-kernel.ts';
 import { SteppedTime, settle } from '../../test/support/stepped-time.ts';
 import { loadConfig } from '../adapters/config/load-config.ts';
 import type { AgentConfig } from '../config.ts';
@@ -17,8 +19,14 @@ import type { KubeApi } from '../ports/kube-api.ts';
 import type { PodRuntime } from '../ports/pod-runtime.ts';
 import type { SessionApi } from '../ports/session-api.ts';
 import type { UpdateSource } from '../ports/update-source.ts';
-import { LOGS_VERSION_ANNOTATION, PODS_VERSION_ANNOTATION, VOLUMES_VERSION_ANNOTATION } from '../rules/lease.ts';
+import {
+  LOGS_VERSION_ANNOTATION,
+  PODS_VERSION_ANNOTATION,
+  SERVICES_VERSION_ANNOTATION,
+  VOLUMES_VERSION_ANNOTATION,
+} from '../rules/lease.ts';
 import { logsPath } from '../rules/log-request.ts';
+import type { NameAnswer } from '../rules/services/names.ts';
 import { LOGIND_SHUTDOWN } from '../rules/shutdown-start.ts';
 import { volumesPath } from '../rules/volume-work.ts';
 import { PodMemory } from './pods/pod-memory.ts';
@@ -491,6 +499,60 @@ describe('the agent', () => {
       await pass(11_000);
       expect(new Set(asked)).toEqual(new Set([path]));
     }
+  });
+
+  it('routes Services and answers their names, announces that, and follows what heartbeats report', async () => {
+    const given = parts();
+    const kernel = new NftKernel();
+    const versions: Record<string, string> = {};
+    let ask: ((name: string, type: string) => NameAnswer) | undefined;
+    const beatApi: KubeApi = {
+      ...given.beatApi,
+      async send(request) {
+        const answer = await given.beatApi.send(request);
+        if (request.method !== 'PUT' || answer.kind !== 'answered') return answer;
+        const body = answer.body as KubeObject;
+        const annotations = { ...body.metadata.annotations, ...versions };
+        return { ...answer, body: { ...body, metadata: { ...body.metadata, annotations } } };
+      },
+    };
+    const services: AgentParts['services'] = {
+      filter: { apply: async (commands) => kernel.apply(commands) },
+      memory: { read: async () => undefined, write: async () => {} },
+      podNetworks: async () => [],
+      machineResolver: () => ({ nameservers: [], searches: [], options: [] }),
+      async serveNames(answer) {
+        ask = answer;
+        return {
+          async close() {
+            ask = undefined;
+          },
+        };
+      },
+    };
+    const config = {
+      ...configured(),
+      services: { endpoints: 'zone', dnsAddress: '169.254.20.10', clusterDomain: 'cluster.local' },
+    } as const;
+    const running = runAgent({ ...given, beatApi, config, services }, stop.signal);
+    await pass(10_000);
+    expect((await get('/api/v1/nodes/edge-1')).metadata.annotations).toMatchObject({
+      [SERVICES_ANNOTATION]: 'nftables',
+    });
+    await server.send('POST', '/api/v1/namespaces/default/services', {
+      body: { apiVersion: 'v1', kind: 'Service', metadata: { name: 'web' }, spec: { ports: [{ port: 80 }] } },
+    });
+    const { clusterIP = '' } = ((await get('/api/v1/namespaces/default/services/web')) as KubeService).spec ?? {};
+    expect(ask?.('web.default.svc.cluster.local', 'A')).toEqual({ kind: 'unknown' });
+    versions[SERVICES_VERSION_ANNOTATION] = 'new';
+    await pass(12_000);
+    expect(ask?.('web.default.svc.cluster.local', 'A')).toMatchObject({ answers: [{ data: clusterIP }] });
+    expect(JSON.stringify(kernel.content('ip nodekeeper'))).toContain(clusterIP);
+    stop.abort();
+    await running;
+    expect(ask).toBeUndefined();
+    // Rules stay while no agent runs.
+    expect(kernel.content('ip nodekeeper')).toBeDefined();
   });
 
   it('keeps its pods on disk, and what they need of the machine', async () => {

@@ -29,8 +29,12 @@ export function openLinux(options: PlatformOptions): Platform {
     volumes: () => podVolumes({ rootDirectory, memoryDirectory: memoryDirectory('volumes') }),
     // Most machines do not need this code.
     async services() {
-      const { closeServices, openServices } = await import('../adapters/services/open-services.ts');
-      if (config.services !== undefined) return openServices(config, config.services, log);
+      const { services } = config;
+      if (services !== undefined) {
+        const { openServices } = await import('../adapters/services/open-services.ts');
+        return openServices(config, services, log);
+      }
+      const { closeServices } = await import('../adapters/services/close-services.ts');
       await closeServices(config, log);
       return undefined;
     },

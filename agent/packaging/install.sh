@@ -72,7 +72,8 @@ remove_service_rules() {
   [ -e /var/lib/nodekeeper/services.json ] || return 0
   for family in ip ip6; do nft delete table "$family" nodekeeper 2>/dev/null || true; done
   address=$(sed -n 's/^{"dnsAddress":"\([0-9a-f.:]*\)".*/\1/p' /var/lib/nodekeeper/services.json)
-  [ -z "$address" ] || ip address delete "$address" dev lo 2>/dev/null || true
+  case $address in *:*) address=$address/128 ;; *) address=$address/32 ;; esac
+  ip address delete "$address" dev lo 2>/dev/null || true
   rm -f /var/lib/nodekeeper/services.json
 }
 

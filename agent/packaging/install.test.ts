@@ -184,12 +184,13 @@ describe('install.sh', () => {
       spawnSync('unshare', ['--mount', 'sh', '-c', `${hide}; ${script}`], { encoding: 'utf8' });
     if (inNamespace('true').status !== 0) context.skip('no mount namespaces');
     const called = `echo "$(basename "$0") $*" >> ${join(directory, 'calls')}`;
-    const programs = { systemctl: called, podman: `${called}; if [ "$2" = ps ]; then echo one; echo two; fi` };
+    const podman = `${called}; if [ "$2" = ps ]; then echo one; echo two; fi`;
+    const programs = { systemctl: called, podman, nft: called, ip: called };
     for (const [name, script] of Object.entries(programs)) {
       writeFileSync(join(directory, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
     }
     const { status, stdout, stderr } = inNamespace(
-      `mkdir -p /run/nodekeeper/volumes; PATH=${directory}:$PATH sh ${directory}/install.sh --uninstall; ls -A /run`,
+      `mkdir -p /run/nodekeeper/volumes /var/lib/nodekeeper; echo '{"dnsAddress":"169.254.20.10","layout":1}' >/var/lib/nodekeeper/services.json; PATH=${directory}:$PATH sh ${directory}/install.sh --uninstall; ls -A /run`,
     );
     expect([status, stdout.split('\n').slice(1), stderr]).toEqual([0, [''], '']);
     const calls = readFileSync(join(directory, 'calls'), 'utf8').trim().split('\n');
@@ -198,6 +199,11 @@ describe('install.sh', () => {
       `podman pod ps --quiet --filter label=${ROOT_LABEL}=/var/lib/nodekeeper`,
       'podman pod rm --force --time 5 one',
       'podman pod rm --force --time 5 two',
+    ]);
+    expect(calls.slice(4, 7)).toEqual([
+      'nft delete table ip nodekeeper',
+      'nft delete table ip6 nodekeeper',
+      'ip address delete 169.254.20.10/32 dev lo',
     ]);
   });
 

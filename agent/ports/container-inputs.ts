@@ -12,6 +12,8 @@ export interface ContainerMount {
   readonly identity?: string;
   /** Whether the source is a part of a volume (`subPath`): processes of the pod may replace it at any time. */
   readonly isPart?: boolean;
+  /** The machine has a file of its own there. Where mounts are links, the container sees that one. */
+  readonly replacesMachine?: boolean;
 }
 
 export type ContainerInputs =

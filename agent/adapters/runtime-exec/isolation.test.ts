@@ -181,6 +181,8 @@ describe('the command line of a process', () => {
     expect(() => isolated(commandOf({ mounts: [{ ...mount, source: '/' }] }), 'links')).toThrow(
       `volumeMount ${target}: this agent lacks mount namespaces, and cannot create a link there: EEXIST`,
     );
+    // The machine's own file stays what the container sees.
+    isolated(commandOf({ mounts: [{ ...mount, target: directory, replacesMachine: true }] }), 'links');
     expect(() => isolated(commandOf({}, { readOnlyRoot: true }), 'links')).toThrow(
       'readOnlyRootFilesystem needs mount namespaces, which this agent lacks',
     );

@@ -84,7 +84,7 @@ export function isolated(command: ContainerCommand, mode: MountMode): Isolated {
   const hasMounts = mode === 'mounts' && needsMounts(command);
   if (mode === 'links') {
     if (security.readOnlyRoot) throw new Error('readOnlyRootFilesystem needs mount namespaces, which this agent lacks');
-    for (const mount of mounts) linkTo(mount);
+    for (const mount of mounts) if (mount.replacesMachine !== true) linkTo(mount);
   }
   const privileges = privilegeArguments(command, hasMounts);
   if (!hasMounts) return { line: privileges === undefined ? command : wrapped(command, privileges), hasMounts };

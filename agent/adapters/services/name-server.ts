@@ -27,7 +27,8 @@ const DNS_PORT = 53;
 const QUESTIONS_MAX = 256;
 const CONNECTIONS_MAX = 64;
 const RESOLVERS_MAX = 3;
-const RESOLVER_MS = 2_000;
+/** Three that do not answer are known before a client gives up after 5 s. */
+const RESOLVER_MS = 1_500;
 const IDLE_MS = 10_000;
 /** Of an answer over UDP without and with EDNS: the second is what fits a packet everywhere (DNS flag day 2020). */
 const PLAIN_BYTES = 512;

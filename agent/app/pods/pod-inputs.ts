@@ -148,8 +148,8 @@ export class PodInputs implements ContainerInputSource {
     if (plan.kind === 'failed') return configFault(plan.message);
     const isResolverOwn = plan.mounts.some(({ target }) => target === RESOLVER_TARGET);
     try {
-      const planned = hasResolver && !isResolverOwn ? [...plan.mounts, RESOLVER_MOUNT] : plan.mounts;
-      const mounts = planned.map((mount) => this.#mountOf(pod, mount));
+      const mounts = plan.mounts.map((mount) => this.#mountOf(pod, mount));
+      if (hasResolver && !isResolverOwn) mounts.push({ ...this.#mountOf(pod, RESOLVER_MOUNT), replacesMachine: true });
       for (const event of env.events) this.#dependencies.recordEvent(pod, event);
       return { kind: 'ready', variables: env.variables, mounts };
     } catch (cause) {
