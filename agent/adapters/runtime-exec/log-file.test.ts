@@ -1,5 +1,6 @@
 import {
   appendFileSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -169,4 +170,10 @@ describe('the times of output', () => {
     expect(seen[0]).toEqual({ end: 3, atMs: 3 });
     expect(seen.at(-1)).toEqual({ end: 21_847, atMs: 101_000 });
   });
+});
+
+it('times that cannot be read are a fault, and there may be none', () => {
+  expect(seenOutput(name)).toEqual([]);
+  mkdirSync(path('c.2.times'));
+  expect(() => seenOutput(name)).toThrow(/EISDIR/);
 });
