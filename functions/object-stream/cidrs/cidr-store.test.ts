@@ -49,6 +49,7 @@ describe('the blocks of a cluster CIDR', () => {
     const store = cidrStore(memoryItemStore());
     expect(await store.read(SET)).toEqual({ taken: [], cursor: 0, counted: false });
     await store.moveCursor(SET, 17);
+    expect(await store.read(SET)).toEqual({ taken: [], cursor: 17, counted: false });
     await store.setCounted(SET, 5);
     expect(await store.read(SET)).toEqual({ taken: [], cursor: 17, counted: true });
   });

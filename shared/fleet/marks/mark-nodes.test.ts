@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest';
 import { type ControlledFleet, settledFleet } from '../../../test/support/controlled-fleet.ts';
 import type { ItemStore } from '../../store/item-store.ts';
+import { defaultPolicy } from '../policy.ts';
+import { markNodes } from './mark-nodes.ts';
 
 /**
  * Node a-0 beats, the others are silent for longer than the grace period. `beforeMarks` runs before the first commit of
@@ -71,4 +73,31 @@ it('a Node too large to be marked stays as work that is left, and the others are
     'Unknown',
     'Unknown',
   ]);
+});
+
+it('a node that beats before its mark is written spares no other node of its commit', async () => {
+  const fleet = await silentFleet(40, (all) => all.beat('a-1'));
+  const report = await fleet.controllers.tickNodeMonitor(fleet.slot());
+  expect(report).toMatchObject({ kind: 'ran', marked: 38, left: 0 });
+  expect(await fleet.ready('a-1')).toBe('True');
+});
+
+it('a commit that is always contended is given up after 50 attempts, and left to the next tick', async () => {
+  let commits = 0;
+  const node = { metadata: { name: 'n', uid: 'u' }, status: { conditions: [{ type: 'Ready', status: 'True' }] } };
+  const objects = {
+    getMany: async () => [node],
+    listByNode: async () => [],
+    async commit() {
+      commits += 1;
+      if (commits > 1_000) throw new Error('no end');
+      return { kind: 'contended' };
+    },
+  };
+  const dependencies = { objects, random: { uuid: () => 'e' }, ledger: { writeAll: () => [] }, policy: defaultPolicy };
+  const decision = { kind: 'mark', nodeName: 'n', uid: 'u', zone: 'a', markPods: false };
+  const seen = { nodeName: 'n', uid: 'u', shard: 0 };
+  const at = { nowMs: 0, budget: { hasTime: () => true }, tick: {}, zones: new Map() };
+  const outcome = await markNodes(dependencies as never, [{ decision, seen }] as never, at as never);
+  expect([commits, outcome]).toEqual([50, { marked: [], spared: 0, left: 1, faults: [] }]);
 });

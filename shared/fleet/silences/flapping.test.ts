@@ -167,6 +167,19 @@ describe('the marks in a row', () => {
     expect(flapHistoryOf(flaps, (START - 60) * 1_000, policyWith()).marksSeconds).toEqual([START]);
   });
 
+  it.each<[string, readonly number[], readonly number[]]>([
+    ['longer ago than the bytes can say', [0, -50_000], [0]],
+    ['longer ago, before which another one is near', [0, -50_000, -50_010], [0]],
+    ['later than the one after it', [0, 100], [0]],
+    ['near', [0, -100, -200], [0, -100, -200]],
+  ])('end at a mark that is %s', (_, marks, expected) => {
+    const policy = policyWith({ flapThreshold: 3, flapWindowSeconds: 600 });
+    const marksSeconds = marks.map((each) => START + each);
+    const packed = packedFlaps({ isFlapping: true, marksSeconds }, policy);
+    const read = flapHistoryOf(packed, START * 1_000, policy);
+    expect(read).toEqual({ isFlapping: true, marksSeconds: expected.map((each) => START + each) });
+  });
+
   it('are none in bytes of another length', () => {
     const none = { isFlapping: false, marksSeconds: [] };
     expect(flapHistoryOf(Uint8Array.of(1, 2), 0, policyWith())).toEqual(none);
