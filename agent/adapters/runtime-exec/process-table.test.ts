@@ -92,7 +92,7 @@ it('knows the boot, and errors that may pass', () => {
 });
 
 describe('a file of the kernel', () => {
-  it('says nothing of a process that ended while it was read', async () => {
+  it('says nothing of a process that exited while it was read', async () => {
     const { pid, child, exited } = await start(['sleep', '60']);
     const root = folderForTest();
     mkdirSync(join(root, '7'));

@@ -169,7 +169,7 @@ describe('the marks in a row', () => {
 
   it.each<[string, readonly number[], readonly number[]]>([
     ['longer ago than the bytes can say', [0, -50_000], [0]],
-    ['longer ago, before which another one is near', [0, -50_000, -50_010], [0]],
+    ['longer ago, with another one shortly before', [0, -50_000, -50_010], [0]],
     ['later than the one after it', [0, 100], [0]],
     ['near', [0, -100, -200], [0, -100, -200]],
   ])('end at a mark that is %s', (_, marks, expected) => {
