@@ -49,6 +49,30 @@ async function watched(announced: readonly boolean[], over: Partial<SleepWatchDe
 }
 
 describe('a machine that suspends', () => {
+  it('promises nothing once the agent stops', async () => {
+    const stop = new AbortController();
+    const happened: string[] = [];
+    const watch = new SleepWatch({
+      nodeName: 'n1',
+      plannedSilenceOnSleepSeconds: 60,
+      sleepSignal: {
+        hold: async () => ({ release: async () => void happened.push('release') }),
+        async *watch() {
+          stop.abort();
+          yield true;
+          yield false;
+        },
+      },
+      api: { send: async () => answered(200, {}) },
+      time: { nowMs: () => START_MS, sleep: async () => {} },
+      log: silentLog,
+      onSuspend: () => void happened.push('leave'),
+      onResume: () => void happened.push('beat'),
+    });
+    await watch.run(stop.signal);
+    expect(happened).toEqual(['release']);
+  });
+
   it('promises its silence while it holds the lock, and sends a heartbeat after the resume', async () => {
     const { happened, requests } = await watched([true, false]);
     expect(happened).toEqual(['hold', 'leave 3600', 'promise', 'release', 'beat', 'hold', 'release']);

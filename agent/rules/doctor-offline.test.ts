@@ -53,6 +53,7 @@ describe('the remembered pods', () => {
       'kubelet is posting ready status. WARNING: swap; the pods of this machine cannot be remembered: ENOSPC';
     const line = lineOf('remembered', { remembered: read([web]) }, ready);
     expect(line).toMatch(/^failed: the pods of this machine cannot be remembered: ENOSPC \| Repair or free the disk/);
+    expect(lineOf('remembered', { remembered: read([web]) }, ready.slice(ready.indexOf('the pods')))).toBe(line);
     expect(lineOf('remembered', { remembered: read([web]) }, 'kubelet is posting ready status')).toMatch(/^ok/);
   });
 });

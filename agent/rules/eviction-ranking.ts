@@ -16,7 +16,7 @@ type Compare = (left: KubePod, right: KubePod) => number;
 
 /** Whole bytes, rounded up; 0 if unset. */
 export function bytesOfQuantity(value: unknown): number {
-  const parsed = parseQuantity(typeof value === 'string' || typeof value === 'number' ? String(value) : '0');
+  const parsed = parseQuantity(String(value));
   if (parsed.kind !== 'parsed') return 0;
   return Math.ceil(Number(parsed.quantity.nanos) / 1e9);
 }

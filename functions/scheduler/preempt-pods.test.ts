@@ -73,7 +73,17 @@ describe('the budgets of a preemption', () => {
     await budgetOf('web', { minAvailable: 1, selector: { matchLabels: labels } });
     await budgetOf('strict', { minAvailable: 3, selector: { matchLabels: labels } });
     await budgetOf('other', { maxUnavailable: 1, selector: { matchLabels: labels } }, { namespace: 'other' });
-    const budgets = await readBudgets(dependencies);
+    const listed: string[] = [];
+    const objects: WorkDependencies['objects'] = {
+      ...dependencies.objects,
+      list(query) {
+        listed.push(`${query.resource} ${query.namespace}`);
+        return dependencies.objects.list(query);
+      },
+    };
+    const budgets = await readBudgets({ objects });
+    // Two budgets of one namespace need its pods once.
+    expect(listed.toSorted()).toEqual(['poddisruptionbudgets ', 'pods d', 'pods other']);
     expect(budgets.map(({ namespace, allowed }) => [namespace, allowed]).sort()).toEqual([
       ['d', 0],
       ['d', 2],
@@ -89,6 +99,7 @@ describe('the budgets of a preemption', () => {
     [{ matchExpressions: [{ key: 'app', operator: 'Exists' }] }, true, false],
     [{ matchExpressions: [{ key: 'app', operator: 'DoesNotExist' }] }, false, true],
     [{ matchLabels: { app: 'web' }, matchExpressions: [{ key: 'x', operator: 'Exists' }] }, false, false],
+    [{ matchLabels: { app: 'web' }, matchExpressions: [{ key: 'app', operator: 'Exists' }] }, true, false],
   ])('with the selector %j match a pod of the app: %s, one without labels: %s', async (selector, web, bare) => {
     await budgetOf('b', { minAvailable: 1, ...(selector && { selector }) });
     const [budget] = await readBudgets(dependencies);

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it, vi } from 'vitest';
 import { folderForTest } from '../../../test/support/folder-for-test.ts';
 import { logOutput } from './log-output.ts';
 
@@ -51,4 +51,13 @@ it('drops lines that cannot be written', () => {
   const file = join(folder, 'missing', 'agent.log');
   logOutput(file)('one\n');
   expect(existsSync(file)).toBe(false);
+});
+
+it('writes to stderr without a file, and a fault of stderr does not end the process', () => {
+  const write = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  const before = process.stderr.listenerCount('error');
+  logOutput(undefined)('line\n');
+  expect(write.mock.calls).toEqual([['line\n']]);
+  expect(process.stderr.listenerCount('error')).toBe(before + 1);
+  write.mockRestore();
 });

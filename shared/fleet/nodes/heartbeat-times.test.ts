@@ -52,6 +52,8 @@ describe('heartbeat times kept apart from the Node', () => {
       Ready: at(5),
       KernelDeadlock: at(3),
     });
+    const stored = node({ Ready: 3 });
+    expect([shownNode(stored, times), shownNode(stored, undefined)].every((shown) => shown === stored)).toBe(true);
   });
 
   it('move on from what is shown', () => {

@@ -1,0 +1,56 @@
+import { describe, expect, it } from 'vitest';
+import { isExtendedResource, nodeResources, type ResourceInput } from './node-resources.ts';
+
+it.each([
+  ['example.com/gpu', true],
+  ['cpu', false],
+  ['hugepages-2Mi', false],
+  ['kubernetes.io/gpu', false],
+  ['sub.kubernetes.io/gpu', false],
+  ['requests.example.com/gpu', false],
+  ['example.com/requests.', false],
+  ['example.com/has blank', false],
+  [`${'a'.repeat(253)}.com/gpu`, false],
+  ['example.com/', false],
+])('%s is an extended resource: %s', (name, is) => {
+  expect(isExtendedResource(name)).toBe(is);
+});
+
+describe('the resources of a node', () => {
+  const GIB = 2 ** 30;
+  const input = {
+    machine: { cpuCores: 4, memoryBytes: 8 * GIB, hugePages: { [2 ** 21]: 512 } },
+    rootFsBytes: 100 * GIB,
+    maxPods: 110,
+    podsPerCore: 0,
+    systemReserved: {},
+    kubeReserved: {},
+    evictionHard: {},
+  } as unknown as ResourceInput;
+
+  it('are those of the machine; pods may not use the memory of huge pages', () => {
+    expect(nodeResources(undefined, input)).toEqual({
+      capacity: { cpu: '4', memory: '8Gi', pods: '110', 'hugepages-2Mi': '1Gi', 'ephemeral-storage': '100Gi' },
+      allocatable: { cpu: '4', memory: '7Gi', pods: '110', 'hugepages-2Mi': '1Gi', 'ephemeral-storage': '100Gi' },
+    });
+  });
+
+  it('keep what other clients wrote, except for extended resources that the node lost', () => {
+    const allocatable = { 'example.com/lost': '2', 'example.com/kept': '1', odd: '3', cpu: '1' };
+    const capacity = { 'example.com/kept': '4', 'vendor.example/more': '5' };
+    const found = nodeResources({ capacity, allocatable }, input);
+    expect(found.capacity).toMatchObject({ ...capacity, cpu: '4' });
+    expect(found.allocatable).toMatchObject({ 'example.com/kept': '4', 'vendor.example/more': '5', odd: '3', cpu: '4' });
+    expect(found.allocatable).not.toHaveProperty(['example.com/lost']);
+  });
+
+  it('have no more pods than its cores may run', () => {
+    const podsOf = (podsPerCore: number) => nodeResources(undefined, { ...input, podsPerCore }).capacity['pods'];
+    expect([podsOf(0), podsOf(10), podsOf(100)]).toEqual(['110', '40', '110']);
+  });
+
+  it('are unknown while the machine cannot be read', () => {
+    const { capacity } = nodeResources({ capacity: { cpu: '4', x: '1' } }, { ...input, machine: undefined });
+    expect(capacity).toEqual({ cpu: '0', memory: '0', pods: '110', x: '1' });
+  });
+});
