@@ -40,7 +40,12 @@ describe('the resources of a node', () => {
     const capacity = { 'example.com/kept': '4', 'vendor.example/more': '5' };
     const found = nodeResources({ capacity, allocatable }, input);
     expect(found.capacity).toMatchObject({ ...capacity, cpu: '4' });
-    expect(found.allocatable).toMatchObject({ 'example.com/kept': '4', 'vendor.example/more': '5', odd: '3', cpu: '4' });
+    expect(found.allocatable).toMatchObject({
+      'example.com/kept': '4',
+      'vendor.example/more': '5',
+      odd: '3',
+      cpu: '4',
+    });
     expect(found.allocatable).not.toHaveProperty(['example.com/lost']);
   });
 
