@@ -164,7 +164,7 @@ describe('the server of names', () => {
     socket.destroy();
   });
 
-  it('answers no more questions at a time than its bound', async () => {
+  it('asks others no more questions at a time than its bounds, and still answers names of the cluster', async () => {
     const silent = createSocket('udp4');
     await new Promise<void>((resolve) => silent.bind(0, HOST, resolve));
     const busy = await serve({
@@ -176,19 +176,43 @@ describe('the server of names', () => {
     silent.on('message', () => {
       forwarded += 1;
     });
-    const socket = createSocket('udp4');
     const dropped = (): number => outcomes.filter((outcome) => outcome === 'dropped').length;
-    const sendAll = async (count: number, isReceived: () => boolean): Promise<void> => {
+    const clients = ['127.0.0.2', '127.0.0.3', '127.0.0.4'].map((host) => {
+      const socket = createSocket('udp4');
+      socket.bind({ address: host });
+      return socket;
+    });
+    const send = async (client: number, count: number, isReceived: () => boolean): Promise<void> => {
       const question = encode({ type: 'query', id: 1, questions: [{ name: 'slow.example', type: 'A' }] });
-      for (let index = 0; index < count; index += 1) socket.send(question, busy.port, HOST);
+      // Not more at once than the buffer of a socket holds.
+      for (let index = 0; index < count; index += 1) clients[client]?.send(question, busy.port, HOST);
       await until(isReceived, { withinMs: 10_000, everyMs: 5 });
     };
-    // Not more at once than the buffer of a socket holds.
-    for (let sent = 64; sent <= 256; sent += 64) await sendAll(64, () => forwarded === sent);
-    await sendAll(10, () => dropped() === 10);
-    expect(forwarded).toBe(256);
-    socket.close();
+    await send(0, 64, () => forwarded === 64);
+    await send(0, 74, () => dropped() === 10);
+    expect(forwarded).toBe(128);
+    await send(1, 128, () => forwarded === 256);
+    await send(2, 5, () => dropped() === 15);
+    expect(await resolver(busy.port).resolve4('web.cluster.local')).toEqual(['10.96.0.10']);
+    for (const client of clients) client.close();
     silent.close();
     await busy.close();
+  });
+
+  it('does not answer a client that asks in a loop, and meanwhile others', async () => {
+    const flood = createSocket('udp4');
+    flood.bind({ address: '127.0.0.2' });
+    const question = encode({ type: 'query', id: 1, questions: [{ name: 'web.cluster.local', type: 'A' }] });
+    const isDropped = (): boolean => outcomes.includes('dropped');
+    const flooding = until(
+      () => {
+        for (let index = 0; index < 100; index += 1) flood.send(question, server.port, HOST);
+        return isDropped();
+      },
+      { withinMs: 20_000, everyMs: 1 },
+    );
+    await flooding;
+    expect(await resolver().resolve4('web.cluster.local')).toEqual(['10.96.0.10']);
+    flood.close();
   });
 });

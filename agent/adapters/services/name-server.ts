@@ -23,8 +23,16 @@ import { TTL_SECONDS } from '../../rules/services/names.ts';
 import { listenOn } from '../relay/relay-server.ts';
 
 const DNS_PORT = 53;
-/** At a time. Others get no answer over UDP, and are closed over TCP: their clients ask again. */
-const QUESTIONS_MAX = 256;
+/**
+ * Questions to the resolvers of the machine at a time, together and of one client. More get no answer over UDP, and are
+ * closed over TCP: their clients ask again. Names of the cluster are answered meanwhile, also where no resolver answers.
+ */
+const FORWARDS_MAX = 256;
+const CLIENT_FORWARDS_MAX = 128;
+/** A pod that asks in a loop must not delay the heartbeats of its machine. */
+const QUESTIONS_PER_SECOND_MAX = 2_000;
+const CLIENT_QUESTIONS_PER_SECOND_MAX = 1_000;
+const SECOND_MS = 1_000;
 const CONNECTIONS_MAX = 64;
 const RESOLVERS_MAX = 3;
 /** Three that do not answer are known before a client gives up after 5 s. */
@@ -103,7 +111,12 @@ class Questions {
   readonly #options: NameServerOptions;
   readonly #stop = new AbortController();
   readonly #sockets = new Set<Socket>();
+  /** Questions to resolvers now: all, and by client. */
   #count = 0;
+  readonly #forwards = new Map<string, number>();
+  /** Questions of this second by client; '' for all. */
+  readonly #questions = new Map<string, number>();
+  #second = 0;
 
   constructor(options: NameServerOptions) {
     this.#options = options;
@@ -115,13 +128,14 @@ class Questions {
   }
 
   receive(bytes: Buffer, { address, port }: RemoteInfo, udp: UdpSocket): void {
-    void this.#limited(bytes, 'udp').then((answer) => {
+    void this.#reply(bytes, 'udp', address).then((answer) => {
       if (answer !== undefined && !this.#stop.signal.aborted) udp.send(answer, port, address, () => undefined);
     });
   }
 
   /** One question after the other: the answers are in their order. */
   serve(socket: Socket): void {
+    const { remoteAddress: client = '' } = socket;
     this.#sockets.add(socket);
     socket.once('close', () => this.#sockets.delete(socket));
     socket.on('error', () => socket.destroy());
@@ -135,7 +149,7 @@ class Questions {
       const rest = received.subarray(LENGTH_BYTES + length);
       received = Buffer.alloc(0);
       socket.pause();
-      void this.#limited(question, 'tcp').then((answer) => {
+      void this.#reply(question, 'tcp', client).then((answer) => {
         if (answer === undefined) socket.destroy();
         else socket.write(framed(answer));
         if (rest.length > 0) socket.unshift(rest);
@@ -144,20 +158,40 @@ class Questions {
     });
   }
 
-  async #limited(bytes: Buffer, way: Way): Promise<Buffer | undefined> {
-    if (this.#count >= QUESTIONS_MAX || this.#stop.signal.aborted) {
+  /** Undefined: too many at a time. */
+  async #forwarding<T>(client: string, work: () => Promise<T>): Promise<{ readonly value: T } | undefined> {
+    const own = this.#forwards.get(client) ?? 0;
+    if (this.#count >= FORWARDS_MAX || own >= CLIENT_FORWARDS_MAX) {
       this.#options.onQuestion?.('dropped');
       return undefined;
     }
     this.#count += 1;
+    this.#forwards.set(client, own + 1);
     try {
-      return await this.#reply(bytes, way);
+      return { value: await work() };
     } finally {
       this.#count -= 1;
+      const left = (this.#forwards.get(client) ?? 1) - 1;
+      if (left > 0) this.#forwards.set(client, left);
+      else this.#forwards.delete(client);
     }
   }
 
-  async #reply(bytes: Buffer, way: Way): Promise<Buffer | undefined> {
+  /** Counted by the second. A flood costs less than its answers would. */
+  #isTooOften(client: string): boolean {
+    const second = Math.floor(performance.now() / SECOND_MS);
+    if (second !== this.#second) this.#questions.clear();
+    this.#second = second;
+    const [own, all] = [this.#questions.get(client) ?? 0, this.#questions.get('') ?? 0];
+    this.#questions.set(client, own + 1);
+    this.#questions.set('', all + 1);
+    const isTooOften = own >= CLIENT_QUESTIONS_PER_SECOND_MAX || all >= QUESTIONS_PER_SECOND_MAX;
+    if (isTooOften) this.#options.onQuestion?.('dropped');
+    return isTooOften;
+  }
+
+  async #reply(bytes: Buffer, way: Way, client: string): Promise<Buffer | undefined> {
+    if (this.#stop.signal.aborted || this.#isTooOften(client)) return undefined;
     const query = decoded(bytes);
     // Answers are not answered: two servers would never stop.
     if (bytes.length < HEADER_BYTES || query?.type === 'response') return undefined;
@@ -167,14 +201,15 @@ class Questions {
     }
     const found = this.#options.answer(question.name, question.type);
     if (found.kind === 'elsewhere') {
-      const answer = await this.#forwarded(bytes, way);
-      this.#options.onQuestion?.(answer === undefined ? 'failed' : 'forwarded');
-      return answer ?? response(query, { rcode: SERVER_FAILURE }, way);
+      const forwarded = await this.#forwarding(client, () => this.#forwarded(bytes, way));
+      if (forwarded === undefined) return undefined;
+      this.#options.onQuestion?.(forwarded.value === undefined ? 'failed' : 'forwarded');
+      return forwarded.value ?? response(query, { rcode: SERVER_FAILURE }, way);
     }
     this.#options.onQuestion?.('cluster');
     if (found.kind === 'unknown')
       return response(query, { rcode: NO_SUCH_NAME, authorities: [this.#authority()] }, way);
-    if (found.kind === 'alias') return response(query, await this.#followed(found, question.type), way);
+    if (found.kind === 'alias') return response(query, await this.#followed(found, question.type, client), way);
     const { answers, additionals } = found;
     const authorities = answers.length === 0 ? [this.#authority()] : [];
     return response(
@@ -185,7 +220,7 @@ class Questions {
   }
 
   /** The alias and the records behind it. A client asks one question alone. */
-  async #followed(alias: Extract<NameAnswer, { kind: 'alias' }>, type: string): Promise<Reply> {
+  async #followed(alias: Extract<NameAnswer, { kind: 'alias' }>, type: string, client: string): Promise<Reply> {
     const answers: Answer[] = [];
     let found: NameAnswer = alias;
     for (let count = 0; count < ALIASES_MAX && found.kind === 'alias'; count += 1) {
@@ -193,7 +228,10 @@ class Questions {
       if (type === 'CNAME') return { answers };
       const { target }: { target: string } = found;
       found = this.#options.answer(target, type);
-      if (found.kind === 'elsewhere') return { answers: [...answers, ...(await this.#asked(target, type))] };
+      if (found.kind === 'elsewhere') {
+        const asked = await this.#forwarding(client, () => this.#asked(target, type));
+        return { answers: [...answers, ...(asked?.value ?? [])] };
+      }
     }
     if (found.kind === 'records') answers.push(...found.answers.map(recordOf));
     return { answers };
