@@ -25,7 +25,7 @@ import { listenOn } from '../relay/relay-server.ts';
 const DNS_PORT = 53;
 /**
  * Questions to the resolvers of the machine at a time, together and of one client. More get no answer over UDP, and are
- * closed over TCP: their clients ask again. Names of the cluster are answered meanwhile, also where no resolver answers.
+ * closed over TCP: clients ask again. Names of the cluster are answered meanwhile, also where no resolver answers.
  */
 const FORWARDS_MAX = 256;
 const CLIENT_FORWARDS_MAX = 128;
