@@ -524,8 +524,8 @@ describe('the server of a webhook', () => {
           addresses: [{ ip: POD_ADDRESS }],
           notReadyAddresses: [{ ip: '192.0.2.1' }],
           ports: [
-            { name: 'https', port: server.port },
             { name: 'other', port: 1 },
+            { name: 'https', port: server.port },
           ],
         },
       ],
