@@ -1,18 +1,12 @@
 /** Configurations of webhooks: their refusal where none are called, and warnings. The calls: server/webhooks. */
 
-import {
-  mutatingwebhookconfigurations,
-  validatingwebhookconfigurations,
-} from '../../../shared/kinds/admission-policies/serve.ts';
+import { validateWebhooks } from '../../../shared/kinds/admission-policies/validate-webhooks.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import type { KubeMutatingWebhookConfiguration } from '../../../shared/kinds/types.ts';
 import { forbiddenField } from '../../../shared/kubernetes/causes.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { type MatchedRequest, matchesRules } from './policies/match.rule.ts';
 import { renewalOfNode } from './policies/node-renewal.ts';
-
-export const isWebhookKind = (descriptor: ResourceDescriptor): boolean =>
-  descriptor === validatingwebhookconfigurations || descriptor === mutatingwebhookconfigurations;
 
 const NOT_CALLED =
   'no webhook is called here: only nodekeeper serve over its own file calls them, because functions on AWS reach no ' +
@@ -30,6 +24,8 @@ export async function admitWebhooks(
   const refuse = (causes: readonly status.Cause[]) => status.invalid(descriptor, metadata.name ?? '', causes);
   if (webhooks.length === 0) return [];
   if (!isCalled) throw refuse([forbiddenField('webhooks', NOT_CALLED)]);
+  const faults = validateWebhooks(webhooks);
+  if (faults.length > 0) throw refuse(faults);
   const { compileConditions } = await import('./policies/compile-policy.ts');
   const causes = webhooks.flatMap((webhook, i) => compileConditions(webhook, `webhooks[${i}]`).causes);
   if (causes.length > 0) throw refuse(causes);

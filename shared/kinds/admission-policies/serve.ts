@@ -29,12 +29,12 @@ import {
   VALIDATING_WEBHOOKS,
 } from './resource.ts';
 import {
+  metadataCauses,
   validateMutatingBinding,
   validateMutatingPolicy,
   validateValidatingBinding,
   validateValidatingPolicy,
 } from './validate.ts';
-import { validateMutatingWebhooks, validateValidatingWebhooks } from './validate-webhooks.ts';
 
 const rules = (all: readonly RuleWithOperations[] | undefined) =>
   (all ?? []).map((rule) => ({ ...rule, scope: rule.scope ?? '*' }));
@@ -177,12 +177,13 @@ const webhookCells = {
     (object.webhooks ?? []).length,
     ageOf(object, nowMs),
   ],
+  /** The webhooks themselves: functions/api/admission/webhooks.ts. */
+  validate: metadataCauses,
 };
 
 export const validatingwebhookconfigurations: ResourceDescriptor = servedKind(VALIDATING_WEBHOOKS, {
   ...webhookCells,
   prepare: preparesWebhooks(VALIDATING_WEBHOOKS, withWebhookDefaults),
-  validate: validateValidatingWebhooks,
 });
 
 export const mutatingwebhookconfigurations: ResourceDescriptor = servedKind(MUTATING_WEBHOOKS, {
@@ -191,7 +192,6 @@ export const mutatingwebhookconfigurations: ResourceDescriptor = servedKind(MUTA
     ...withWebhookDefaults(webhook),
     reinvocationPolicy: webhook.reinvocationPolicy ?? 'Never',
   })),
-  validate: validateMutatingWebhooks,
 });
 
 /** Descriptors of what no policy is evaluated and no webhook called for. */

@@ -1,20 +1,16 @@
-/** Configurations of webhooks (pkg/apis/admissionregistration/validation, k8s.io/apiserver pkg/util/webhook). */
+/**
+ * Webhooks of a configuration (pkg/apis/admissionregistration/validation, k8s.io/apiserver pkg/util/webhook). It is
+ * loaded when a configuration is written: few processes ever write one.
+ */
 
 import { duplicate, invalidValue, notSupported, required } from '../../kubernetes/causes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
 import { dns1035LabelErrors, subdomainErrors } from '../../kubernetes/validate-names.ts';
 import { validateSelector } from '../poddisruptionbudgets/validate.ts';
-import type {
-  KubeMutatingWebhookConfiguration,
-  KubeObject,
-  MutatingWebhook,
-  ServiceReference,
-  WebhookClientConfig,
-} from '../types.ts';
+import type { MutatingWebhook, ServiceReference, WebhookClientConfig } from '../types.ts';
 import {
   FAILURE_POLICIES,
   MATCH_POLICIES,
-  metadataCauses,
   REINVOCATION_POLICIES,
   validateConditionNames,
   validateRule,
@@ -24,43 +20,23 @@ import {
 const SIDE_EFFECTS = ['None', 'NoneOnDryRun'];
 const TIMEOUT_SECONDS_MAX = 30;
 /** v1beta1 has no server that needs it: a list must name v1. */
-export const REVIEW_VERSION = 'v1';
-
-export const validateValidatingWebhooks = (
-  object: KubeMutatingWebhookConfiguration,
-  old: KubeObject | undefined,
-): Cause[] => validateWebhooks(object, old, () => []);
-
-export const validateMutatingWebhooks = (
-  object: KubeMutatingWebhookConfiguration,
-  old: KubeObject | undefined,
-): Cause[] =>
-  validateWebhooks(object, old, ({ reinvocationPolicy }, field) =>
-    supported(`${field}.reinvocationPolicy`, reinvocationPolicy, REINVOCATION_POLICIES),
-  );
+const REVIEW_VERSION = 'v1';
 
 const supported = (field: string, value: string | undefined, values: readonly string[]): Cause[] =>
   value === undefined || values.includes(value) ? [] : [notSupported(field, value, values.toSorted())];
 
-function validateWebhooks(
-  object: KubeMutatingWebhookConfiguration,
-  old: KubeObject | undefined,
-  more: (webhook: MutatingWebhook, field: string) => Cause[],
-): Cause[] {
-  const { webhooks = [] } = object;
+/** @param webhooks those of a validating configuration have no reinvocationPolicy */
+export function validateWebhooks(webhooks: readonly MutatingWebhook[]): Cause[] {
   const names = webhooks.map(({ name = '' }) => name);
-  return [
-    ...metadataCauses(object, old),
-    ...webhooks.flatMap((webhook, i) => {
-      const field = `webhooks[${i}]`;
-      const { name = '' } = webhook;
-      return [
-        ...validateWebhook(webhook, field),
-        ...more(webhook, field),
-        ...(name !== '' && names.indexOf(name) < i ? [duplicate(`${field}.name`, name)] : []),
-      ];
-    }),
-  ];
+  return webhooks.flatMap((webhook, i) => {
+    const field = `webhooks[${i}]`;
+    const { name = '', reinvocationPolicy } = webhook;
+    return [
+      ...validateWebhook(webhook, field),
+      ...supported(`${field}.reinvocationPolicy`, reinvocationPolicy, REINVOCATION_POLICIES),
+      ...(name !== '' && names.indexOf(name) < i ? [duplicate(`${field}.name`, name)] : []),
+    ];
+  });
 }
 
 function validateWebhook(webhook: MutatingWebhook, field: string): Cause[] {

@@ -5,7 +5,9 @@ import { POLICIES_MAX } from '../../../../shared/kinds/admission-policies/policy
 import {
   admissionKinds,
   mutatingadmissionpolicies,
+  mutatingwebhookconfigurations,
   validatingadmissionpolicies,
+  validatingwebhookconfigurations,
 } from '../../../../shared/kinds/admission-policies/serve.ts';
 import type { ResourceDescriptor } from '../../../../shared/kinds/descriptor.ts';
 import { LEASE_NAMESPACE } from '../../../../shared/kinds/leases/resource.ts';
@@ -13,10 +15,12 @@ import type { KubeMutatingAdmissionPolicy, KubeObject, ParamKind } from '../../.
 import { jsonEqual } from '../../../../shared/kubernetes/json.ts';
 import * as status from '../../../../shared/kubernetes/status.ts';
 import type { ServeDependencies } from '../../dependencies.ts';
-import { admitWebhooks, isWebhookKind } from '../webhooks.ts';
 import { paramDescriptor } from './admit-by-policies.ts';
 import { matchesRules } from './match.rule.ts';
 import { renewalOfNode } from './node-renewal.ts';
+
+const isWebhookKind = (descriptor: ResourceDescriptor): boolean =>
+  descriptor === validatingwebhookconfigurations || descriptor === mutatingwebhookconfigurations;
 
 export const isAdmissionKind = (descriptor: ResourceDescriptor): boolean => admissionKinds.includes(descriptor);
 
@@ -30,7 +34,10 @@ export async function admitPolicy(
   const { descriptor, target } = call;
   const name = next.metadata.name ?? '';
   if (stored === undefined) await refuseTooMany(dependencies, descriptor, name);
-  if (isWebhookKind(descriptor)) return admitWebhooks(descriptor, next, dependencies.webhooks !== undefined);
+  if (isWebhookKind(descriptor)) {
+    const { admitWebhooks } = await import('../webhooks.ts');
+    return admitWebhooks(descriptor, next, dependencies.webhooks !== undefined);
+  }
   const isMutating = descriptor === mutatingadmissionpolicies;
   if (!isMutating && descriptor !== validatingadmissionpolicies) return [];
   if (target.subresource !== '' || jsonEqual(next.spec ?? {}, stored?.spec ?? {})) return [];
