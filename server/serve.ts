@@ -83,7 +83,6 @@ export interface ServedCluster {
   readonly kubeconfigPath: string | undefined;
   readonly dataDirectory: string;
   readonly policy: Policy;
-  readonly readyMs: number;
   /** Why it is not ready, in one line; undefined: it is. */
   fault(): string | undefined;
   stop(): Promise<void>;
@@ -98,7 +97,6 @@ export interface ServeParts {
 
 /** @throws StartError for what the user can put right */
 export async function startServe(options: ServeOptions, parts: ServeParts): Promise<ServedCluster> {
-  const startedMs = performance.now();
   const undo = undoList();
   try {
     const policy = policyOf(options.policyFile);
@@ -265,7 +263,6 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
       kubeconfigPath: users === undefined ? data.file('kubeconfig') : undefined,
       dataDirectory: data.path,
       policy,
-      readyMs: performance.now() - startedMs,
       fault: () => checks.map((check) => check.fault()).find((fault) => fault !== undefined),
       stop: undo.stop,
     };

@@ -47,7 +47,6 @@ export interface ServedHub {
   /** PEM; undefined: the certificate is of the user's own. */
   readonly caPem: string | undefined;
   readonly dataDirectory: string;
-  readonly readyMs: number;
   /** Why it is not ready, in one line; undefined: it is. */
   fault(): string | undefined;
   stop(): Promise<void>;
@@ -58,7 +57,6 @@ export async function startHub(
   options: ServeOptions & { readonly upstream: UpstreamOptions },
   { print }: { readonly print: (line: string) => void },
 ): Promise<ServedHub> {
-  const startedMs = performance.now();
   const undo = undoList();
   try {
     // Before anything is changed.
@@ -140,7 +138,6 @@ export async function startHub(
       url: front.url,
       caPem: front.caPem,
       dataDirectory: data.path,
-      readyMs: performance.now() - startedMs,
       fault: () => checks.map((check) => check.fault()).find((fault) => fault !== undefined),
       stop: undo.stop,
     };
