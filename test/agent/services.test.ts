@@ -179,6 +179,17 @@ suite(title, () => {
     expect(await machineAt(0).connect(ADDRESS6, PORT)).toEqual(['ECONNREFUSED']);
   });
 
+  it('are reached over UDP, and refuse that too while there is no endpoint', async () => {
+    const server = machineAt(1);
+    await server.serveNames(server.address, [service()], []);
+    const dns = service({ clusterIP: '10.96.0.53', ports: [{ name: 'dns', protocol: 'UDP', port: 53 }] });
+    const slices = [{ ...slice([endpointOf(server)]), ports: [{ name: 'dns', protocol: 'UDP', port: 53 }] }];
+    await apply([dns], slices);
+    expect(await machineAt(2).resolve('10.96.0.53', 'web.shop.svc.cluster.local')).toEqual([ADDRESS]);
+    await apply([dns], []);
+    expect(await machineAt(2).resolve('10.96.0.53', 'web.shop.svc.cluster.local')).toBe('ECONNREFUSED');
+  });
+
   it('with the same node port, or the same address, do not block each other', async () => {
     const spec = { type: 'NodePort', ports: nodePorts };
     const other = service(spec);
