@@ -70,7 +70,9 @@ remove_podman_pods() {
 # The agent wrote them, if this machine routed Services.
 remove_service_rules() {
   [ -e /var/lib/nodekeeper/services.json ] || return 0
-  for family in ip ip6; do nft delete table "$family" nodekeeper 2>/dev/null || true; done
+  for family in ip ip6; do
+    for table in nodekeeper nodekeeper-policy; do nft delete table "$family" "$table" 2>/dev/null || true; done
+  done
   address=$(sed -n 's/^{"dnsAddress":"\([0-9a-f.:]*\)".*/\1/p' /var/lib/nodekeeper/services.json)
   case $address in *:*) address=$address/128 ;; *) address=$address/32 ;; esac
   ip address delete "$address" dev lo 2>/dev/null || true

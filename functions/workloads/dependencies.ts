@@ -23,6 +23,7 @@ export interface WorkloadDependencies extends WorkDependencies, WorkloadPorts {
   readonly services: KnownSelectors;
   readonly counts: SpacedCounts;
   readonly announcements: Announcements;
+  readonly networkPolicies: KnownSelectors;
   readonly nodeZones: NodeZones;
   /** Labels and taints of every Node, for DaemonSets. */
   readonly daemonNodes: NodeCopy;
@@ -48,6 +49,7 @@ export const workloadDependencies = (common: WorkDependencies, ports: WorkloadPo
   services: knownSelectors(common.objects, common.clock, 'services'),
   counts: spacedCounts(common.clock),
   announcements: announcements(common.clock),
+  networkPolicies: knownSelectors(common.objects, common.clock, 'networkpolicies'),
   nodeZones: nodeZones(common.objects, common.clock),
   daemonNodes: nodeCopy(common),
   volumes: copyOf(common, 'persistentvolumes'),

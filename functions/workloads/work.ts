@@ -188,6 +188,7 @@ async function dueKeyOfOwner(
 
 function dueKeyOf(work: Exclude<Work, FinishOwner>): DueKey {
   if (work.kind === 'nodesChanged') return { kind: 'daemonSets' };
+  if (work.kind === 'announcePeers' || work.kind === 'policiesChanged') return { kind: 'announce', zone: ALL_ZONES };
   if (work.kind === 'announce') return { kind: 'announce', zone: work.zones.length === 1 ? work.zones[0]! : ALL_ZONES };
   // The content of the volume is not stored any more: if this fails twice, the directory stays.
   if (work.kind === 'removeDirectory') return { kind: 'workload', ref: work.ref };
@@ -237,6 +238,12 @@ async function perform(dependencies: WorkloadDependencies, work: Work, read: Rea
       return addDue(dependencies.items, { atMs: dependencies.clock.nowMs() + KNOWN_FOR_MS, key: dueKeyOf(work) });
     case 'announce':
       return announce(dependencies, work.zones);
+    case 'announcePeers':
+      return (await dependencies.networkPolicies.exist()) ? announce(dependencies, [ALL_ZONES]) : undefined;
+    case 'policiesChanged':
+      dependencies.networkPolicies.forget();
+      // Another process may know until then that there are none.
+      return addDue(dependencies.items, { atMs: dependencies.clock.nowMs() + KNOWN_FOR_MS, key: dueKeyOf(work) });
     case 'mirror':
       await syncMirror(dependencies, work.ref);
       return;

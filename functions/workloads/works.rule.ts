@@ -15,7 +15,7 @@ import type {
 } from '../../shared/kinds/types.ts';
 import { jsonEqual } from '../../shared/kubernetes/json.ts';
 import { labelsOfConcern } from './disruption/rule.ts';
-import { concernedZones, unitedZones } from './endpoints/announcements.rule.ts';
+import { changesPeers, concernedZones, unitedZones } from './endpoints/announcements.rule.ts';
 import { labelsOfEndpoints, SERVICE_NAME_LABEL } from './endpoints/rule.ts';
 import type { OwnerCoordinates } from './garbage-collector/rule.ts';
 
@@ -55,6 +55,10 @@ export type Work =
   | { readonly kind: 'reselect'; readonly ref: ObjectRef }
   /** Agents of these zones that route Services read what changed. */
   | { readonly kind: 'announce'; readonly zones: readonly string[] }
+  /** What NetworkPolicies select changed: agents read it, if there are policies. */
+  | { readonly kind: 'announcePeers' }
+  /** A NetworkPolicy changed. */
+  | { readonly kind: 'policiesChanged' }
   /** Endpoints that a client wrote are mirrored into EndpointSlices. `ref`: their Service. */
   | { readonly kind: 'mirror'; readonly ref: ObjectRef }
   /** A new owner: objects that it selects may be there already. */
@@ -183,6 +187,8 @@ function worksOf({ ref, before, after }: ObjectRecord): readonly Work[] {
     ...(labels.length === 0 ? [] : [{ kind: 'budgets' as const, ref: budgets, labels }]),
     ...ofServices(ref, before, after),
     ...(zones.length === 0 ? [] : [{ kind: 'announce' as const, zones }]),
+    ...(zones.length > 0 && ref.resource === 'networkpolicies' ? [{ kind: 'policiesChanged' as const }] : []),
+    ...(changesPeers(ref, before, after) ? [{ kind: 'announcePeers' as const }] : []),
     ...ofVolumes(ref, before, after),
   ];
   works.push(...dependentsWorks({ ref, ...defined({ before, after }) }));

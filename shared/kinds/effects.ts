@@ -157,8 +157,9 @@ export const KIND_EFFECTS: readonly KindEffect[] = [
   {
     kinds: ['networkpolicies.networking.k8s.io'],
     effect: 'unenforced',
-    what: 'no traffic is filtered, not even by a policy that denies all',
-    warning: 'no traffic is filtered by it',
+    what: 'enforced by [agents that route Services](services.md#networkpolicies), for pods with an address of their own; elsewhere no traffic is filtered',
+    warning:
+      'no traffic is filtered by it, except on nodes with services.enabled for pods with an address of their own',
   },
   {
     kinds: ['ingresses.networking.k8s.io', 'ingressclasses.networking.k8s.io'],

@@ -73,8 +73,8 @@ const READ_PARTS: Readonly<Record<string, ReadPart>> = {
   jobs: jobPart,
   cronjobs: (cronJob) => [...metadataOf(cronJob), cronJob.spec],
   poddisruptionbudgets: (budget) => [...metadataOf(budget), budget.spec, budget.status?.['disruptedPods']],
-  // A terminating namespace is emptied.
-  namespaces: ({ metadata, spec }) => [metadata.deletionTimestamp, metadata.finalizers, spec],
+  // A terminating namespace is emptied. NetworkPolicies select by labels.
+  namespaces: ({ metadata, spec }) => [metadata.labels, metadata.deletionTimestamp, metadata.finalizers, spec],
   resourcequotas: ({ spec }) => spec,
   endpoints: endpointsPart,
   // Its objects are deleted with it, and others may get names that it leaves.

@@ -170,10 +170,10 @@ describe('an agent that routes Services', () => {
     await expectWhole(cluster);
   });
 
-  it('follows no pods, Secrets or ConfigMaps in this way', async () => {
+  it('follows no Secrets, ConfigMaps or Nodes in this way, and no whole pods', async () => {
     const cluster = await clusterWithAgent();
     await cluster.pod('a', '10.0.0.1');
-    const resources = ['pods', 'secrets', 'configmaps', 'nodes'].map((resource) => ({
+    const resources = ['secrets', 'configmaps', 'nodes'].map((resource) => ({
       group: '',
       resource,
       after: '0',
@@ -184,6 +184,59 @@ describe('an agent that routes Services', () => {
       body: { spec: { resources } },
     });
     const { status } = (answer as { body: { status: { resources: { outcome: string }[] } } }).body;
-    expect(status.resources.map(({ outcome }) => outcome)).toEqual(Array(4).fill('forbidden'));
+    expect(status.resources.map(({ outcome }) => outcome)).toEqual(Array(3).fill('forbidden'));
+  });
+
+  it('reads of pods and namespaces what policies are about, and only while there are policies', async () => {
+    const cluster = await clusterWithAgent();
+    await cluster.pod('a', '10.0.0.1');
+    await cluster.pod('b', '10.0.0.2');
+    await cluster.settle();
+    expect((await cluster.read()).objects.pods).toBeUndefined();
+    const policies = '/apis/networking.k8s.io/v1/namespaces/default/networkpolicies';
+    await cluster.ok('POST', policies, { metadata: { name: 'deny' }, spec: { podSelector: {} } });
+    await cluster.settle();
+    const { objects } = await cluster.read();
+    expect(objects.namespaces?.map(({ metadata }) => metadata.name)).toContain('default');
+    expect(objects.pods).toEqual(
+      ['a', 'b'].map((name, index) => ({
+        metadata: {
+          namespace: 'default',
+          name,
+          uid: expect.any(String),
+          labels: LABELS,
+          resourceVersion: expect.any(String),
+        },
+        spec: { nodeName: 'n1', containers: [] },
+        status: { phase: 'Running', podIP: `10.0.0.${index + 1}`, podIPs: [{ ip: `10.0.0.${index + 1}` }] },
+      })),
+    );
+    // The list created the namespaces of each cluster.
+    await cluster.settle();
+    // A change of labels is news, one of the status is not.
+    const version = await cluster.version();
+    cluster.api.advance(20_000);
+    const status = { conditions: [{ type: 'Ready', status: 'False' }] };
+    const pod = await cluster.ok('GET', `${NAMESPACE}/pods/a`);
+    await cluster.ok('PUT', `${NAMESPACE}/pods/a/status`, { ...pod, status: { ...pod.status, ...status } });
+    await cluster.settle();
+    expect(await cluster.version()).toBe(version);
+    expect((await cluster.read()).isChanged).toBe(false);
+    const changed = await cluster.ok('GET', `${NAMESPACE}/pods/a`);
+    await cluster.ok('PUT', `${NAMESPACE}/pods/a`, {
+      ...changed,
+      metadata: { ...changed.metadata, labels: { app: 'x' } },
+    });
+    await cluster.settle();
+    expect(await cluster.version()).not.toBe(version);
+    const again = await cluster.read();
+    expect(again.isChanged).toBe(true);
+    expect(again.objects.pods?.find(({ metadata }) => metadata.name === 'a')?.metadata.labels).toEqual({ app: 'x' });
+    await cluster.ok('DELETE', `${NAMESPACE}/pods/b?gracePeriodSeconds=0`);
+    await cluster.settle();
+    expect((await cluster.read()).objects.pods?.map(({ metadata }) => metadata.name)).toEqual(['a']);
+    await cluster.ok('DELETE', `${policies}/deny`);
+    await cluster.settle();
+    expect((await cluster.read()).objects).not.toHaveProperty('pods');
   });
 });

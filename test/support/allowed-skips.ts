@@ -37,6 +37,11 @@ export const allowedSkips: readonly AllowedSkip[] = [
       'machines that reach each other need root, network namespaces and nftables; the rules are tested in memory',
   },
   {
+    file: 'test/agent/network-policies.test.ts',
+    reason: 'no network namespaces',
+    because: 'pods that reach each other need root, network namespaces and nftables; the rules are tested in memory',
+  },
+  {
     file: 'agent/packaging/install.test.ts',
     reason: 'no mount namespaces',
     because: 'an installation that is removed from the running machine needs root, and directories of its own',

@@ -1,6 +1,7 @@
 /**
  * Keeps a copy of the Services, EndpointSlices and NetworkPolicies of the cluster: lists at first, then changes by
- * ChangeReads (shared/watches/change-read.ts). A heartbeat's answer says when to read.
+ * ChangeReads (shared/watches/change-read.ts). A heartbeat's answer says when to read. While there are policies, the
+ * copy has what they select as well.
  *
  * The copy is plain data: an agent stores it, and starts with it while the API does not answer. A read that fails
  * half-way returns no copy, so the caller keeps the last complete one. A change that is delivered again is applied
@@ -10,9 +11,16 @@
  * Cost of a read without news: one request, and a read unit per shard of the three resources.
  */
 import { defined } from '../../../shared/defined.ts';
-import type { KubeEndpointSlice, KubeNetworkPolicy, KubeObject, KubeService } from '../../../shared/kinds/types.ts';
+import type {
+  KubeEndpointSlice,
+  KubeNetworkPolicy,
+  KubeObject,
+  KubePod,
+  KubeService,
+} from '../../../shared/kinds/types.ts';
+import { jsonEqual } from '../../../shared/kubernetes/json.ts';
 import { recordOf, recordsOf, textOf } from '../../../shared/kubernetes/normal-form.ts';
-import type { ChangeRead, ChangesOfResource, ReadChange } from '../../../shared/watches/change-read.ts';
+import type { ChangeCursor, ChangeRead, ChangesOfResource, ReadChange } from '../../../shared/watches/change-read.ts';
 import type { KubeApi } from '../../ports/kube-api.ts';
 import { answeredWith, describeAnswer } from '../../rules/kube-answer.ts';
 
@@ -34,17 +42,26 @@ const RESOURCES = {
     resource: 'networkpolicies',
     path: '/apis/networking.k8s.io/v1/networkpolicies',
   },
+  // By ChangeReads alone: of others' pods a node reads what selectors match.
+  pods: { group: '', resource: 'pods' },
+  namespaces: { group: '', resource: 'namespaces' },
 } as const;
 type Part = keyof typeof RESOURCES;
-const PARTS = Object.keys(RESOURCES) as readonly Part[];
+type ListedPart = 'services' | 'endpointSlices' | 'networkPolicies';
+const PARTS: readonly ListedPart[] = ['services', 'endpointSlices', 'networkPolicies'];
+/** Followed while there are NetworkPolicies. */
+const PEERS = ['pods', 'namespaces'] as const;
 const CHANGE_READS = '/apis/nodekeeper.dev/v1alpha1/changereads';
 
 export interface ServiceObjects {
   readonly services: readonly KubeService[];
   readonly endpointSlices: readonly KubeEndpointSlice[];
   readonly networkPolicies: readonly KubeNetworkPolicy[];
+  /** While there are NetworkPolicies: labels, node, addresses and named ports of every pod; labels of namespaces. */
+  readonly pods?: readonly KubePod[];
+  readonly namespaces?: readonly KubeObject[];
   /** By list above: the copy has every change up to this resourceVersion. */
-  readonly cursors: Readonly<Record<Part, string>>;
+  readonly cursors: Readonly<Partial<Record<Part, string>>>;
   /** Names the history of the cluster's store. */
   readonly history?: string;
 }
@@ -78,44 +95,56 @@ interface Copy {
   cursor: string;
 }
 
+type Copies = Map<Part, Copy>;
+
 async function readAll(
   api: KubeApi,
   known: ServiceObjects | undefined,
   stop: AbortSignal | undefined,
 ): Promise<ServicesRead> {
-  const copies: Partial<Record<Part, Copy>> = {};
-  for (const part of PARTS) {
-    if (known !== undefined) copies[part] = { objects: byName(known[part]), cursor: known.cursors[part] };
+  const copies: Copies = new Map();
+  for (const part of [...PARTS, ...PEERS]) {
+    const [objects, cursor] = [known?.[part], known?.cursors[part]];
+    if (objects !== undefined && cursor !== undefined) copies.set(part, { objects: byName(objects), cursor });
   }
   let history = known?.history;
   let isChanged = known === undefined;
   for (let round = 0; round < ROUNDS_MAX; round += 1) {
     for (const part of PARTS) {
-      if (copies[part] !== undefined) continue;
-      copies[part] = await list(api, part, stop);
+      if (copies.has(part)) continue;
+      copies.set(part, await list(api, part, stop));
       isChanged = true;
     }
-    const read = await changes(api, copies as Record<Part, Copy>, stop);
+    const hasPolicies = copies.get('networkPolicies')!.objects.size > 0;
+    for (const part of PEERS) {
+      if (copies.has(part) === hasPolicies) continue;
+      if (hasPolicies) copies.set(part, await listPeers(api, part, stop));
+      else copies.delete(part);
+      isChanged = true;
+    }
+    const followed = [...copies.keys()];
+    const read = await changes(api, copies, stop);
     if (history !== undefined && read.history !== history) {
-      for (const part of PARTS) delete copies[part];
+      copies.clear();
       history = read.history;
       continue;
     }
     history = read.history;
     let isComplete = true;
-    for (const [index, part] of PARTS.entries()) {
+    for (const [index, part] of followed.entries()) {
       const outcome = read.outcomes[index]!;
       if (outcome.outcome === 'changes') {
-        apply(copies[part]!, outcome.changes);
-        copies[part]!.cursor = outcome.through;
-        if (outcome.changes.length > 0) isChanged = true;
+        const copy = copies.get(part)!;
+        if (apply(copy, outcome.changes)) isChanged = true;
+        copy.cursor = outcome.through;
         if (outcome.more) isComplete = false;
       } else {
-        delete copies[part];
+        copies.delete(part);
         isComplete = false;
       }
     }
-    if (isComplete) return { kind: 'read', objects: plain(copies as Record<Part, Copy>, history), isChanged };
+    const isFollowed = copies.has('pods') === (copies.get('networkPolicies')?.objects.size ?? 0) > 0;
+    if (isComplete && isFollowed) return { kind: 'read', objects: plain(copies, history), isChanged };
   }
   throw new ReadFailed(`the changes of Services have no end after ${ROUNDS_MAX} requests`);
 }
@@ -124,24 +153,54 @@ const nameOf = ({ metadata: { namespace = '', name = '' } }: KubeObject): string
 const byName = (objects: readonly KubeObject[]): Map<string, KubeObject> =>
   new Map(objects.map((object) => [nameOf(object), object]));
 
-function plain(copies: Readonly<Record<Part, Copy>>, history: string | undefined): ServiceObjects {
+function plain(copies: Copies, history: string | undefined): ServiceObjects {
   const cursors: Partial<Record<Part, string>> = {};
   const objects: Partial<Record<Part, readonly KubeObject[]>> = {};
-  for (const part of PARTS) {
-    cursors[part] = copies[part].cursor;
-    objects[part] = [...copies[part].objects.values()];
+  for (const [part, copy] of copies) {
+    cursors[part] = copy.cursor;
+    objects[part] = [...copy.objects.values()];
   }
   return { ...objects, cursors, ...defined({ history }) } as ServiceObjects;
 }
 
-function apply({ objects }: Copy, changes: readonly ReadChange[]): void {
+/** Whether an object is another one than before. Of a pod, most changes do not concern the part that is known. */
+function apply({ objects }: Copy, changes: readonly ReadChange[]): boolean {
+  let isChanged = false;
   for (const { type, object } of changes) {
-    if (type === 'DELETED') objects.delete(nameOf(object));
-    else objects.set(nameOf(object), object);
+    const name = nameOf(object);
+    const before = objects.get(name);
+    if (type === 'DELETED') objects.delete(name);
+    else objects.set(name, object);
+    const after = objects.get(name);
+    if (!jsonEqual(withoutVersion(before), withoutVersion(after))) isChanged = true;
   }
+  return isChanged;
 }
 
-async function list(api: KubeApi, part: Part, stop: AbortSignal | undefined): Promise<Copy> {
+function withoutVersion(object: KubeObject | undefined): unknown {
+  if (object === undefined) return undefined;
+  const { resourceVersion: _, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}
+
+/** All pages, by the cursor of the first one. */
+async function listPeers(api: KubeApi, part: (typeof PEERS)[number], stop: AbortSignal | undefined): Promise<Copy> {
+  const found: KubeObject[] = [];
+  let cursor: string | undefined;
+  let from: string | undefined;
+  for (let page = 0; page < PAGES_MAX; page += 1) {
+    const { outcomes } = await answered(api, [{ ...RESOURCES[part], after: '0', ...defined({ from }) }], stop);
+    const [outcome] = outcomes;
+    if (outcome?.outcome !== 'listed') throw new ReadFailed(`the ${part} cannot be listed: ${whyOf(outcome)}`);
+    cursor ??= outcome.through;
+    found.push(...objectsIn(outcome.objects));
+    from = outcome.next;
+    if (from === undefined) return { objects: byName(found), cursor };
+  }
+  throw new ReadFailed(`the ${part} of the cluster have more than ${PAGES_MAX} pages`);
+}
+
+async function list(api: KubeApi, part: ListedPart, stop: AbortSignal | undefined): Promise<Copy> {
   const { path, resource } = RESOURCES[part];
   const found: KubeObject[] = [];
   let cursor = '';
@@ -169,18 +228,24 @@ async function list(api: KubeApi, part: Part, stop: AbortSignal | undefined): Pr
 const objectsIn = (items: unknown): readonly KubeObject[] =>
   recordsOf(items).map((item): KubeObject => ({ ...item, metadata: recordOf(item['metadata']) }));
 
-interface Read {
-  /** In the order of PARTS. */
-  readonly outcomes: readonly Extract<ChangesOfResource, { outcome: 'changes' | 'expired' }>[];
+interface Read<Outcome> {
+  /** In the order of the question. */
+  readonly outcomes: readonly Outcome[];
   readonly history: string | undefined;
 }
 
-async function changes(api: KubeApi, copies: Record<Part, Copy>, stop: AbortSignal | undefined): Promise<Read> {
-  const resources = PARTS.map((part) => {
-    const { group, resource } = RESOURCES[part];
-    return { group, resource, after: copies[part].cursor };
-  });
-  // The changes that a heartbeat's answer reported are in the answer.
+/** The changes that a heartbeat's answer reported are in the answer. */
+async function answered(
+  api: KubeApi,
+  cursors: readonly ChangeCursor[],
+  stop: AbortSignal | undefined,
+): Promise<Read<ChangesOfResource>> {
+  const resources = cursors.map(({ group, resource, after, from }) => ({
+    group,
+    resource,
+    after,
+    ...defined({ from }),
+  }));
   const body: ChangeRead = {
     apiVersion: 'nodekeeper.dev/v1alpha1',
     kind: 'ChangeRead',
@@ -190,22 +255,32 @@ async function changes(api: KubeApi, copies: Record<Part, Copy>, stop: AbortSign
   if (answer.kind !== 'answered' || !answeredWith(answer, 201)) throw new ReadFailed(describeAnswer(answer));
   const status = recordOf(recordOf(answer.body)['status']);
   const outcomes = recordsOf(status['resources']) as unknown as readonly ChangesOfResource[];
-  const history = textOf(status['history']) || undefined;
+  for (const [index, { group, resource }] of cursors.entries()) {
+    const outcome = outcomes[index];
+    if (outcome?.group !== group || outcome.resource !== resource) {
+      throw new ReadFailed(`the answer has no changes of ${resource}`);
+    }
+  }
+  return { outcomes, history: textOf(status['history']) || undefined };
+}
+
+type Change = Extract<ChangesOfResource, { outcome: 'changes' | 'expired' }>;
+
+/** In the order of the copies. */
+async function changes(api: KubeApi, copies: Copies, stop: AbortSignal | undefined): Promise<Read<Change>> {
+  const cursors = [...copies].map(([part, { cursor }]) => ({ ...RESOURCES[part], after: cursor }));
+  const { outcomes, history } = await answered(api, cursors, stop);
   return {
     history,
-    outcomes: resources.map(({ group, resource }, index) => {
-      const outcome = outcomes[index];
-      if (outcome?.group !== group || outcome.resource !== resource) {
-        throw new ReadFailed(`the answer has no changes of ${resource}`);
-      }
+    outcomes: outcomes.map((outcome): Change => {
       if (outcome.outcome === 'expired') return outcome;
       const isUsable = outcome.outcome === 'changes' && /^\d+$/.test(outcome.through);
-      if (!isUsable) throw new ReadFailed(`the changes of ${resource} cannot be read: ${whyOf(outcome)}`);
+      if (!isUsable) throw new ReadFailed(`the changes of ${outcome.resource} cannot be read: ${whyOf(outcome)}`);
       const read = outcome.changes.map((change) => ({ ...change, object: objectsIn([change.object])[0]! }));
       return { ...outcome, changes: read };
     }),
   };
 }
 
-const whyOf = (outcome: ChangesOfResource): string =>
-  'message' in outcome ? outcome.message : `the outcome is ${outcome.outcome}`;
+const whyOf = (outcome: ChangesOfResource | undefined): string =>
+  outcome !== undefined && 'message' in outcome ? outcome.message : `the outcome is ${outcome?.outcome}`;

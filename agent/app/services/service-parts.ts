@@ -9,6 +9,8 @@ export interface ServiceParts {
   readonly memory: ServiceMemory;
   /** Networks of the pods of this machine, as CIDRs. */
   readonly podNetworks: () => Promise<readonly string[]>;
+  /** The kernel shows packets between pods of one bridge to its packet filter. */
+  readonly filtersBridges: () => Promise<boolean>;
   readonly machineResolver: () => ResolverConfig;
   /** Rejects if it cannot listen. */
   readonly serveNames: (

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { KubeEndpointSlice, KubeNode, KubeService } from '../../../shared/kinds/types.ts';
+import type { KubeEndpointSlice, KubeNode, KubePod, KubeService } from '../../../shared/kinds/types.ts';
 import { silentLog, silentMeter } from '../../../test/support/agent-api.ts';
 import { NftKernel } from '../../../test/support/nft-kernel.ts';
 import { SteppedTime } from '../../../test/support/stepped-time.ts';
@@ -43,6 +43,7 @@ interface World {
   readFault: string | undefined;
   filterFault: string | undefined;
   diskFault: string | undefined;
+  filtersBridges: boolean;
   start(registered?: Promise<unknown>): { rules: ServiceRules; stop(): Promise<void> };
   addressesIn(): string;
 }
@@ -64,6 +65,7 @@ function world(given: Partial<World> = {}): World {
     readFault: undefined,
     filterFault: undefined,
     diskFault: undefined,
+    filtersBridges: true,
     addressesIn: () => JSON.stringify(kernel.content(TABLE)?.chains['cluster/shop/web/tcp/80']),
     start(registered = Promise.resolve()) {
       const stop = new AbortController();
@@ -91,7 +93,8 @@ function world(given: Partial<World> = {}): World {
             kernel.apply(commands);
           },
         },
-        podNetworks: async () => [],
+        podNetworks: async () => ['10.88.0.0/16'],
+        filtersBridges: async () => made.filtersBridges,
         time: made.time,
         fraction: () => 0,
         log: silentLog,
@@ -159,6 +162,40 @@ describe('the rules of Services', () => {
     expect(cluster.kernel.content(TABLE)).toBeUndefined();
     await cluster.time.pass(24 * HOUR_MS);
     expect(cluster.kernel.applied).toHaveLength(2);
+    await stop();
+  });
+
+  it('enforce NetworkPolicies for pods with an address of their own, and report the others once', async () => {
+    const pod = (name: string, podIP: string): KubePod => ({
+      metadata: { namespace: 'shop', name, labels: {} },
+      spec: { nodeName: 'edge-1', containers: [] },
+      status: { phase: 'Running', podIP },
+    });
+    const cluster = world();
+    cluster.cluster = {
+      ...objects('10.0.0.1'),
+      networkPolicies: [{ metadata: { namespace: 'shop', name: 'deny' }, spec: { podSelector: {} } }],
+      pods: [pod('web', '10.88.0.5'), pod('exec', '10.11.0.1')],
+      namespaces: [],
+    };
+    cluster.filtersBridges = false;
+    const { rules, stop } = cluster.start();
+    await cluster.time.pass(0);
+    const drop = [{ match: { op: '==', left: { payload: { protocol: 'ip', field: 'saddr' } }, right: '10.88.0.5' } }];
+    expect(cluster.kernel.content('ip nodekeeper-policy')?.chains['ingress/10.88.0.5']).toEqual([
+      [...drop, { return: null }],
+      [{ drop: null }],
+    ]);
+    rules.changed();
+    await cluster.time.pass(2_000);
+    expect(cluster.events.map(({ message }) => message)).toEqual([
+      'NetworkPolicies: pod shop/exec has the address of this node, so no policy is enforced for it',
+      'NetworkPolicies: connections between pods of this node are not filtered: net.bridge.bridge-nf-call-iptables is not 1',
+    ]);
+    cluster.cluster = objects('10.0.0.1');
+    rules.changed();
+    await cluster.time.pass(2_000);
+    expect(cluster.kernel.content('ip nodekeeper-policy')?.chains['ingress/10.88.0.5']).toBeUndefined();
     await stop();
   });
 

@@ -21,10 +21,12 @@ import type { Log } from '../../../shared/observability/log.ts';
 import type { AgentMeter } from '../../ports/meter.ts';
 import type { PacketFilter } from '../../ports/packet-filter.ts';
 import type { AgentTime, Fraction } from '../../ports/time.ts';
+import { isolations } from '../../rules/network-policy/isolations.ts';
+import { POLICY_TABLE, policyTable } from '../../rules/network-policy/policy-table.ts';
 import type { NodeEvent } from '../../rules/node-event.ts';
 import { balancedPorts, type Family } from '../../rules/services/load-balancing.ts';
 import { type NameAnswer, ServiceNames } from '../../rules/services/names.ts';
-import { type NftState, nftCheck, nftRemoval, nftUpdate } from '../../rules/services/nft-table.ts';
+import { type NftState, type NftTable, nftCheck, nftRemoval, nftUpdate } from '../../rules/services/nft-table.ts';
 import { SERVICE_TABLE, serviceTable } from '../../rules/services/service-table.ts';
 import { describeError } from '../describe-error.ts';
 import type { ServiceObjects, ServicesRead } from './read-service-objects.ts';
@@ -50,6 +52,8 @@ export interface ServiceRulesDependencies {
   readonly filter: PacketFilter;
   /** Networks of the pods of this machine, as CIDRs. */
   readonly podNetworks: () => Promise<readonly string[]>;
+  /** The kernel shows packets between pods of one bridge to its packet filter. */
+  readonly filtersBridges: () => Promise<boolean>;
   readonly time: AgentTime;
   readonly fraction: Fraction;
   readonly log: Log;
@@ -61,6 +65,14 @@ export interface RememberedServices {
   readonly objects: ServiceObjects;
   /** The zone of this machine, which decides about endpoints. */
   readonly zone?: string;
+}
+
+interface WantedTable {
+  readonly family: Family;
+  readonly name: string;
+  /** Otherwise it is not written before it was needed once. */
+  readonly isNeeded: boolean;
+  readonly table: () => NftTable;
 }
 
 /** The last known Services on the disk of this machine. A restart without the API begins with them. */
@@ -76,8 +88,10 @@ export class ServiceRules {
   #known: RememberedServices | undefined;
   #isSaved = true;
   #names: ServiceNames;
-  /** What the packet filter has, by family; undefined: unknown. */
-  #states: ReadonlyMap<Family, NftState> | undefined;
+  /** What the packet filter has, by table; undefined: unknown. */
+  #states: ReadonlyMap<string, NftState> | undefined;
+  /** What policies ask for in vain, as it was reported. */
+  #unenforced: ReadonlySet<string> = new Set();
   #wake = new AbortController();
   #isNews = false;
   #complaint: string | undefined;
@@ -173,26 +187,61 @@ export class ServiceRules {
     meter.gauge('nodekeeper_agent_services', services.length);
   }
 
+  /** Each once. */
+  async #reportUnenforced(pods: readonly string[], isIsolated: boolean): Promise<void> {
+    const { filtersBridges, recordEvent } = this.#dependencies;
+    const faults = pods.map((pod) => `pod ${pod} has the address of this node, so no policy is enforced for it`);
+    if (isIsolated && !(await filtersBridges())) {
+      faults.push(
+        'connections between pods of this node are not filtered: net.bridge.bridge-nf-call-iptables is not 1',
+      );
+    }
+    for (const fault of faults) {
+      if (this.#unenforced.has(fault)) continue;
+      recordEvent({ type: 'Warning', reason: 'NetworkPolicyNotEnforced', message: `NetworkPolicies: ${fault}` });
+    }
+    this.#unenforced = new Set(faults);
+  }
+
   /**
    * @param isCheck also without a difference: another program may have removed our table, as `nft flush ruleset` does
    * @throws PacketFilterError
    */
   async #apply(isCheck = false): Promise<void> {
     const { nodeName, endpoints, filter, podNetworks, meter } = this.#dependencies;
-    const { services = [], endpointSlices = [] } = this.#known?.objects ?? {};
+    const {
+      services = [],
+      endpointSlices = [],
+      networkPolicies = [],
+      pods = [],
+      namespaces = [],
+    } = this.#known?.objects ?? {};
     const zone = endpoints === 'zone' ? this.#known?.zone : undefined;
     const place = { nodeName, podNetworks: await podNetworks(), ...defined({ zone }) };
     const ports = balancedPorts(services, endpointSlices, place);
+    const isolationsOf = (family: Family) =>
+      isolations({ policies: networkPolicies, pods, namespaces }, { ...place, family });
+    const tables = FAMILIES.flatMap((family): readonly WantedTable[] => {
+      const { isolated } = isolationsOf(family);
+      const hasPorts = ports.some((port) => port.family === family);
+      return [
+        { family, name: SERVICE_TABLE, isNeeded: hasPorts, table: () => serviceTable(family, ports) },
+        { family, name: POLICY_TABLE, isNeeded: isolated.length > 0, table: () => policyTable(family, isolated) },
+      ];
+    });
+    const isIsolated = tables.some(({ name, isNeeded }) => name === POLICY_TABLE && isNeeded);
+    await this.#reportUnenforced(isolationsOf('ip').unenforced, isIsolated);
     const before = this.#states;
-    const next = new Map<Family, NftState>();
-    const commands = FAMILIES.flatMap((family) => {
-      const known = before?.get(family);
-      if (known === undefined && !ports.some((port) => port.family === family)) {
+    const next = new Map<string, NftState>();
+    const commands = tables.flatMap(({ family, name, isNeeded, table }) => {
+      const key = `${family} ${name}`;
+      const known = before?.get(key);
+      if (known === undefined && !isNeeded) {
         // A previous process may have written this table.
-        return before === undefined ? nftRemoval({ family, name: SERVICE_TABLE }) : [];
+        return before === undefined ? nftRemoval({ family, name }) : [];
       }
-      const update = nftUpdate(known, serviceTable(family, ports));
-      next.set(family, update.state);
+      const update = nftUpdate(known, table());
+      next.set(key, update.state);
       return update.commands;
     });
     const checks = commands.length === 0 && isCheck ? [...next.values()].flatMap(nftCheck) : [];

@@ -231,11 +231,23 @@ describe('a user', () => {
     expect((await outcomes(api, asked, as('hub')))[0]).toMatchObject({ outcome: 'changes' });
   });
 
-  it('who may only read objects, or is a machine, may not', async () => {
+  it('who may only read objects may not; a machine may, and learns of pods what policies are about', async () => {
     const api = apiInMemory({ users });
-    for (const user of ['viewer', 'machine'] as const) {
-      expect((await ask(api, [core('pods', '0')], as(user))).code).toBe(403);
-    }
+    expect((await ask(api, [core('pods', '0')], as('viewer'))).code).toBe(403);
+    const containers = [{ name: 'c', image: 'i', env: [{ name: 'KEY', value: 'secret' }] }];
+    const pod = { metadata: { name: 'p', annotations: { note: 'secret' } }, spec: { containers } };
+    await api.send('POST', podsIn('default'), { body: pod });
+    const [listed, secrets] = await outcomes(api, [core('pods', '0'), core('secrets', '0')], as('machine'));
+    expect([listed?.outcome, secrets?.outcome]).toEqual(['listed', 'forbidden']);
+    expect(JSON.stringify(listed)).not.toContain('secret');
+    const { through } = listed as { through: string };
+    await api.send('PATCH', `${podsIn('default')}/p`, {
+      body: { metadata: { labels: { a: 'b' } } },
+      contentType: MERGE,
+    });
+    const [changed] = await outcomes(api, [core('pods', through)], as('machine'));
+    expect(changesIn(changed).changes.map(({ object }) => object.metadata.labels)).toEqual([{ a: 'b' }]);
+    expect(JSON.stringify(changed)).not.toContain('secret');
   });
 
   it('may only create one', async () => {

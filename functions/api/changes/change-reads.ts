@@ -2,6 +2,7 @@
  * Answers ChangeReads (shared/watches/change-read.ts): who may read which resources.
  */
 
+import { readsAsNode } from '../../../shared/access/authorize.ts';
 import type { UnstoredRequest } from '../../../shared/api/call.ts';
 import { withJsonBody } from '../../../shared/api/yaml-body.ts';
 import { resources } from '../../../shared/kinds/registry.ts';
@@ -25,6 +26,7 @@ import {
 import type { ServeDependencies } from '../dependencies.ts';
 import { readCreatedOnly } from '../verbs/read-created-only.ts';
 import { changeReads } from './kind.ts';
+import { hasPeerPart, readPeers } from './peer-reads.ts';
 import { readChanges } from './read-changes.ts';
 import { followedNodes, readSite, type SiteCursor } from './site-reads.ts';
 
@@ -49,6 +51,7 @@ export async function answerChangeRead(dependencies: Reads, asked: UnstoredReque
     if (right.kind === 'none') outcomes.push(JSON.stringify(right.refusal));
     else if (right.kind === 'site')
       outcomes.push(await readSite(dependencies, cursor, right.nodeNames, { room, consistent }));
+    else if (right.kind === 'peers') outcomes.push(await readPeers(dependencies, cursor, { room, consistent }));
     else outcomes.push(isPart(cursor) ? expired(cursor) : texts.shift()!);
   }
   const head: ChangeRead = {
@@ -75,6 +78,9 @@ const expired = ({ group, resource }: ResourceName): string =>
 /** Characters of two hashes and a version, and more. */
 const BOUNDS_LENGTH_MAX = 200;
 
+/** A namespace and a name. */
+const FROM_LENGTH_MAX = 2 * NAME_LENGTH_MAX;
+
 /** @throws StatusError 422 */
 function cursorsOf(spec: unknown): readonly SiteCursor[] {
   const field = 'spec.resources';
@@ -98,7 +104,7 @@ function cursorsOf(spec: unknown): readonly SiteCursor[] {
     seen.add(key);
     const [bounds, from] = [each['bounds'], each['from']];
     if (textOf(bounds).length > BOUNDS_LENGTH_MAX) faults.push(causes.tooLong(`${at}.bounds`, BOUNDS_LENGTH_MAX));
-    if (from !== undefined && !/^\d{1,6}$/.test(textOf(from))) {
+    if (from !== undefined && (textOf(from) === '' || textOf(from).length > FROM_LENGTH_MAX)) {
       faults.push(causes.invalidValue(`${at}.from`, textOf(from), 'must be `next` of a page'));
     }
     return {
@@ -117,6 +123,8 @@ type Rights =
   | { readonly kind: 'whole' }
   /** To what belongs to these nodes. */
   | { readonly kind: 'site'; readonly nodeNames: readonly string[] }
+  /** To the parts that NetworkPolicies are about. */
+  | { readonly kind: 'peers' }
   | { readonly kind: 'none'; readonly refusal: Refusal };
 
 async function rightsTo(
@@ -147,6 +155,7 @@ async function rightsTo(
     if (access.allowed) continue;
     const nodeNames = await followedNodes(authorizer, user, { group, resource }, nowMs);
     if (nodeNames.length > 0) return { kind: 'site', nodeNames };
+    if (readsAsNode(user) !== undefined && hasPeerPart({ group, resource })) return { kind: 'peers' };
     const { message } = status.accessDenied({ user: user.username, verb, target: stored }, access.reason);
     return { kind: 'none', refusal: { group, resource, outcome: 'forbidden', message } };
   }

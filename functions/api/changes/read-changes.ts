@@ -5,7 +5,6 @@
 import { defined } from '../../../shared/defined.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
 import type { ChangeLog, LogCursor } from '../../../shared/store/change-log.ts';
-import type { ObjectChange } from '../../../shared/store/object-record.ts';
 import type { ChangesOfResource, ReadChange, ResourceName } from '../../../shared/watches/change-read.ts';
 
 export type Cursor = ResourceName & LogCursor;
@@ -38,15 +37,19 @@ export async function readChanges(
   return outcomes;
 }
 
-/**
- * What fits into `room`, which becomes smaller. The first change of an answer must fit. `sees`: the others are left
- * out. Absent: there are none.
- */
+interface Shown {
+  /** The others are left out. Absent: there are none. */
+  readonly sees?: (object: KubeObject) => boolean;
+  /** The part of an object that the reader may know. Absent: all of it, and its labels before the change. */
+  readonly partOf?: (object: KubeObject) => KubeObject;
+}
+
+/** What fits into `room`, which becomes smaller. The first change of an answer must fit. */
 export async function readOne(
   log: Pick<ChangeLog, 'readChanges'>,
   cursor: Cursor,
   room: Spendable,
-  sees: (object: KubeObject) => boolean = () => true,
+  { sees = () => true, partOf }: Shown = {},
 ): Promise<string> {
   const texts: string[] = [];
   const outcome = await log.readChanges({
@@ -56,7 +59,8 @@ export async function readOne(
     eager: true,
     accepts(change) {
       if (!sees(change.object)) return true;
-      const text = textOfChange(change);
+      const { type, object } = change;
+      const text = textOfChange(partOf === undefined ? change : { type, object: partOf(object) });
       const bytes = Buffer.byteLength(text);
       if (bytes > room.bytes) {
         // The answer ends here: a resource with large objects would otherwise never have its turn.
@@ -76,7 +80,7 @@ export async function readOne(
   return outcomeText(cursor, outcome.through, outcome.more, texts);
 }
 
-const textOfChange = ({ type, object, previous }: ObjectChange): string =>
+const textOfChange = ({ type, object, previous }: ReadChange): string =>
   JSON.stringify({ type, object, ...defined({ previous }) } satisfies ReadChange);
 
 function outcomeText(

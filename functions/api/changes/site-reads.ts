@@ -88,7 +88,7 @@ export async function readSite(
   const hasRoom = room.changes > 0 && room.bytes > 0;
   if (!hasRoom && isSame) return changes(true, set.bounds);
   if (from === undefined && isSame && after > 0) {
-    const read = JSON.parse(await readOne(dependencies.changes, cursor, room, set.has)) as ChangesOfResource;
+    const read = JSON.parse(await readOne(dependencies.changes, cursor, room, { sees: set.has })) as ChangesOfResource;
     if (read.outcome !== 'expired') return JSON.stringify({ ...read, bounds: set.bounds });
   }
   return JSON.stringify(await listedPage(dependencies, cursor, set, room));
@@ -168,6 +168,7 @@ async function listedPage(
   const through = String(await dependencies.changes.currentVersion(resource));
   const objects: KubeObject[] = [];
   const first = Number(from);
+  if (!Number.isSafeInteger(first)) return { group, resource, outcome: 'expired' };
   const end = Math.min(parts.length, first + PARTS_MAX);
   let at = first;
   for (; at < end && (at === first || room.bytes > 0); at += 1) {

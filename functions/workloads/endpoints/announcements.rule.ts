@@ -1,6 +1,7 @@
 /** Which changes agents have to read to route Services, and in which zones. Pure. */
 import { ALL_ZONES } from '../../../shared/fleet/nodes/service-readers.ts';
-import type { Endpoint, KubeEndpointSlice, KubeObject, ObjectRef } from '../../../shared/kinds/types.ts';
+import { isTerminated } from '../../../shared/kinds/pods/phase.ts';
+import type { Endpoint, KubeEndpointSlice, KubeObject, KubePod, ObjectRef } from '../../../shared/kinds/types.ts';
 import { jsonEqual } from '../../../shared/kubernetes/json.ts';
 
 /** Zones that one announcement names. More: it is for all. */
@@ -20,6 +21,19 @@ export function concernedZones(
   }
   return resource === 'endpointslices' ? zonesOfEndpoints(changedEndpoints(before, after)) : [];
 }
+
+/** Whether NetworkPolicies may select other addresses. A pod without an address is not selected. */
+export function changesPeers(
+  { resource }: Pick<ObjectRef, 'resource'>,
+  before: KubeObject | undefined,
+  after: KubeObject | undefined,
+): boolean {
+  if (resource === 'namespaces') return !jsonEqual(before?.metadata.labels, after?.metadata.labels);
+  return resource === 'pods' && !jsonEqual(podPart(before), podPart(after));
+}
+
+const podPart = (pod: KubePod | undefined): unknown =>
+  pod?.status?.podIP && !isTerminated(pod) ? [pod.metadata.labels, pod.status.podIP, pod.status.podIPs] : undefined;
 
 /** Two sets of zones as one. */
 export function unitedZones(one: readonly string[], other: readonly string[]): readonly string[] {

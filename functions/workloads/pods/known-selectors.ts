@@ -16,6 +16,8 @@ export const KNOWN_FOR_MS = 30_000;
 
 export interface KnownSelectors {
   in(namespace: string): Promise<readonly KubeObject[]>;
+  /** There are some, in any namespace. */
+  exist(): Promise<boolean>;
   /** One was created or changed. */
   forget(): void;
 }
@@ -37,6 +39,7 @@ export function knownSelectors(objects: ObjectStore, clock: Clock, resource: str
   };
   return {
     in: async (namespace) => (await read()).filter(({ metadata }) => metadata.namespace === namespace),
+    exist: async () => (await read()).length > 0,
     forget: () => {
       known = undefined;
     },

@@ -115,7 +115,10 @@ export async function announceServices(items: Items, zones: readonly string[]): 
   const limits = { concurrencyMax: CONCURRENCY_MAX, budget: UNBOUNDED };
   const { faults } = await workThrough(concerned, limits, (nodeName) => items.write(servicesChanged(nodeName)));
   if (faults.length > 0) {
-    throw new AggregateError(faults, `${faults.length} of ${concerned.length} nodes could not be notified of changed Services`);
+    throw new AggregateError(
+      faults,
+      `${faults.length} of ${concerned.length} nodes could not be notified of changed Services`,
+    );
   }
   return concerned.length;
 }

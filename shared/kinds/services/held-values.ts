@@ -7,8 +7,8 @@ import type { ResourceStorage } from '../../api/resource-storage.ts';
 import type { Clock, RandomSource } from '../../clock.ts';
 import { typed } from '../../kubernetes/normal-form.ts';
 import { formatTime, parseTimeMs } from '../../kubernetes/time.ts';
-import type { KubeObject, KubeService } from '../types.ts';
 import type { StoredResource } from '../stored-resource.ts';
+import type { KubeObject, KubeService } from '../types.ts';
 
 /** A creation that has not finished after this time was killed. The function has a time limit of 29 s. */
 const ABANDONED_MS = 60_000;
