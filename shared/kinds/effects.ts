@@ -157,7 +157,7 @@ export const KIND_EFFECTS: readonly KindEffect[] = [
   {
     kinds: ['networkpolicies.networking.k8s.io'],
     effect: 'unenforced',
-    what: 'enforced by [agents that route Services](services.md#networkpolicies), for pods with an address of their own; elsewhere no traffic is filtered',
+    what: 'enforced by agents that route Services, for pods with an address of their own; elsewhere no traffic is filtered',
     warning:
       'no traffic is filtered by it, except on nodes with services.enabled for pods with an address of their own',
   },

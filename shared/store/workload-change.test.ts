@@ -82,9 +82,14 @@ const PARTS: Readonly<Record<string, Parts>> = {
     unread: { ...annotations, 'status.currentHealthy': 3 },
   },
   namespaces: {
-    read: { 'metadata.deletionTimestamp': 'x', 'metadata.finalizers': ['f'], ...spec },
-    unread: { 'metadata.labels': { app: 'b' }, ...status },
+    read: { 'metadata.labels': { app: 'b' }, 'metadata.deletionTimestamp': 'x', 'metadata.finalizers': ['f'], ...spec },
+    unread: { 'metadata.annotations': { a: 'b' }, ...status },
   },
+  endpointslices: {
+    read: { 'metadata.labels': { app: 'b' }, addressType: 'IPv6', endpoints: [{ addresses: ['10.0.0.1'] }], ports: [] },
+    unread: { 'metadata.annotations': { a: 'b' } },
+  },
+  networkpolicies: { read: spec, unread: { 'metadata.labels': { app: 'b' } } },
   resourcequotas: { read: spec, unread: { ...status, 'metadata.labels': { app: 'b' } } },
   endpoints: {
     read: { 'metadata.labels': { app: 'b' }, ...annotations, subsets: [{ ports: [] }] },

@@ -1,5 +1,5 @@
 /**
- * What the names of Services mean. Source: kubernetes/dns, docs/specification.md (DNS-Based Service Discovery, 1.1.0).
+ * What the names of Services mean. Source: the specification in kubernetes/dns (DNS-Based Service Discovery, 1.1.0).
  *
  * A Service with a cluster address has that address, a headless one those of its ready endpoints, an ExternalName is
  * an alias. Ports with names have SRV records. A name below the domain of the cluster that does not exist is answered
