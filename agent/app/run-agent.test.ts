@@ -520,6 +520,7 @@ describe('the agent', () => {
       filter: { apply: async (commands) => kernel.apply(commands) },
       memory: { read: async () => undefined, write: async () => {} },
       podNetworks: async () => [],
+      filtersBridges: async () => true,
       machineResolver: () => ({ nameservers: [], searches: [], options: [] }),
       async serveNames(answer) {
         ask = answer;
