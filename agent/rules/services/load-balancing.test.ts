@@ -56,6 +56,16 @@ describe('the endpoints of a Service', () => {
     expect(addresses(withReady.local)).toEqual(['10.0.0.1']);
   });
 
+  it('are none at the address of the Service itself', () => {
+    const slices = [
+      slice([endpoint('10.96.0.10'), endpoint('10.0.0.2')]),
+      slice([endpoint('10.96.0.10')], {}, 'other'),
+    ];
+    expect(addresses(only([service()], slices).cluster)).toEqual(['10.0.0.2']);
+    const elsewhere = only([service({ clusterIP: '10.96.0.11' }, 'other')], slices);
+    expect(addresses(elsewhere.cluster)).toEqual(['10.96.0.10']);
+  });
+
   it('are those of the own zone, and those without one', () => {
     const slices = [
       slice([

@@ -133,7 +133,7 @@ function portsOfService(
           family,
           protocol,
           at,
-          ...chosen(candidatesOf(slices, port, family, choosing)),
+          ...chosen(candidatesOf(slices, port, { family, address }, choosing)),
           isInternalLocal: spec?.internalTrafficPolicy === 'Local',
           isExternalLocal: spec?.externalTrafficPolicy === 'Local',
           ...defined({
@@ -166,7 +166,7 @@ function chosen(candidates: readonly Candidate[]): Pick<BalancedPort, 'cluster' 
 function candidatesOf(
   slices: readonly KubeEndpointSlice[],
   port: ServicePort,
-  family: Family,
+  service: { readonly family: Family; readonly address: string },
   { nodeName, isReachable }: Choosing,
 ): readonly Candidate[] {
   const found = new Map<string, Candidate>();
@@ -176,7 +176,9 @@ function candidatesOf(
     for (const endpoint of endpoints) {
       // Kubernetes defines no meaning for further addresses of an endpoint.
       const parsed = parseIp(endpoint.addresses[0] ?? '');
-      if (parsed === undefined || familyOf(parsed.family) !== family || !isReachable(endpoint, parsed.text)) continue;
+      if (parsed === undefined || familyOf(parsed.family) !== service.family) continue;
+      // So has the Service `kubernetes` of an API without an address. A connection would be sent to itself.
+      if (parsed.text === service.address || !isReachable(endpoint, parsed.text)) continue;
       const { ready = true, serving = ready, terminating = false } = endpoint.conditions ?? {};
       const key = `${parsed.text} ${target}`;
       const before = found.get(key);
