@@ -5,6 +5,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { KubePod } from '../../../shared/kinds/types.ts';
 import { silentLog } from '../../../test/support/agent-api.ts';
 import { folderForTest } from '../../../test/support/folder-for-test.ts';
+import type { PodCgroups } from '../cgroup/pod-cgroups.ts';
 import { SteppedTime, settle } from '../../../test/support/stepped-time.ts';
 import { PodProcesses } from './pod-processes.ts';
 import { type ContainerRecord, newRecord } from './pod-record.ts';
@@ -215,6 +216,47 @@ describe('without control groups', () => {
     });
     expect(processes.ranOutOfMemory(container)).toBe(false);
     expect(() => processes.discardRunsExcept([])).not.toThrow();
+  });
+});
+
+describe('with control groups', () => {
+  /** `oomKills` 'unreadable': the file of the kernel cannot be read. */
+  function grouped(controllers: readonly string[], oomKills: number | 'unreadable' = 0) {
+    const entered: unknown[] = [];
+    const cgroups = {
+      has: (controller: string) => controllers.includes(controller),
+      prepare: (_: unknown, name: string, run: number) => `${name}.${run}`,
+      tree: { enter: (group: string, pid: number) => entered.push([group, pid]) },
+      oomKills() {
+        if (oomKills === 'unreadable') throw new Error('no group');
+        return oomKills;
+      },
+    } as unknown as PodCgroups;
+    const { table } = machine([]);
+    const dependencies = { time: new SteppedTime(0), log: silentLog, bootId: 'b1', directory, onChange() {} };
+    const processes = new PodProcesses(newRecord(pod), { ...dependencies, processTable: table, cgroups });
+    return { processes, container: processes.record.containers[0]!, entered };
+  }
+
+  it('a process enters the group of its run, which limits its memory', () => {
+    const { processes, container, entered } = grouped(['memory']);
+    const limits = processes.limitsOf(container);
+    limits.enter?.(9);
+    expect([limits.dataBytesMax, entered]).toEqual([undefined, [['main.0', 9]]]);
+  });
+
+  it('limits the data of a process where groups have no memory', () => {
+    const { processes, container } = grouped(['cpu']);
+    expect(processes.limitsOf(container).dataBytesMax).toBe(2 ** 20);
+  });
+
+  it.each([
+    [1, true],
+    [0, false],
+    ['unreadable', false],
+  ] as const)('with %s kills a run was out of memory: %s', (oomKills, was) => {
+    const { processes, container } = grouped(['memory'], oomKills);
+    expect(processes.ranOutOfMemory(container)).toBe(was);
   });
 });
 
