@@ -2,9 +2,9 @@
  * The rules of nftables that enforce NetworkPolicies, for one family of addresses.
  *
  * They are in the hook of forwarded packets, after addresses of Services are rewritten. The packets of the machine
- * itself, such as probes, are not forwarded. Each isolated pod has a chain per direction: an allowed packet returns from
- * it, another one is dropped. Packets of accepted connections, and what belongs to them, pass first, so a new policy
- * does not cut an open connection.
+ * itself, such as probes, are not forwarded. Each isolated pod has a chain per direction: an allowed packet returns
+ * from it, another one is dropped. Packets of accepted connections, and what belongs to them, pass first, so a new
+ * policy does not cut an open connection.
  */
 import type { Family } from '../services/load-balancing.ts';
 import type { NftChain, NftExpression, NftRule, NftSet, NftTable } from '../services/nft-table.ts';
