@@ -128,7 +128,11 @@ function allowedByPolicies({ policies, pods, namespaces }: Objects, connection: 
 
 const PODS = [
   pod('a', 'web', '10.88.0.1', { labels: { app: 'web' } }),
-  pod('a', 'db', '10.88.0.2', { labels: { app: 'db' } }),
+  // Its port of the same name has another number.
+  pod('a', 'db', '10.88.0.2', {
+    labels: { app: 'db' },
+    spec: { containers: [{ name: 'c', ports: [{ name: 'http', containerPort: 80, protocol: 'TCP' }] }] },
+  }),
   pod('b', 'web', '10.88.0.3', { labels: { app: 'web' } }),
   pod('b', 'far', '10.77.0.1', { labels: { app: 'web' }, node: 'there' }),
   pod('a', 'far', '10.77.0.2', { labels: { app: 'db' }, node: 'there' }),
