@@ -216,6 +216,18 @@ describe('the lists of a machine', () => {
     expect(isolations({ ...objects, policies: [] }, PLACE)).toEqual({ isolated: [], unenforced: [] });
   });
 
+  it('have for the name of a port its number at each server', () => {
+    const spec = {
+      podSelector: { matchLabels: { app: 'web' } },
+      policyTypes: ['Egress'],
+      egress: [{ ports: [{ port: 'http' }] }],
+    };
+    const { isolated } = isolations({ policies: [policy('a', spec)], pods: PODS, namespaces: NAMESPACES }, PLACE);
+    const ports = (to: string) =>
+      [80, 8_080].filter((each) => allowedByLists(isolated, { from: '10.88.0.1', to, protocol: 'TCP', port: each }));
+    expect([ports('10.88.0.2'), ports('10.88.0.3'), ports('192.0.2.7')]).toEqual([[80], [8_080], []]);
+  });
+
   it('name pods that share the address of the machine: they cannot be distinguished', () => {
     const pods = [
       pod('a', 'exec', '10.11.0.1'),
