@@ -161,8 +161,7 @@ function egressRules({ metadata, spec }: KubeNetworkPolicy, world: World): reado
     if (ports.length === 0) return [part];
     const named = ports.filter(({ port }) => typeof port === 'string');
     const numbers = ports.flatMap((port) => (typeof port.port === 'string' ? [] : (rangeOf(port) ?? [])));
-    const servers =
-      named.length === 0 ? [] : (to ?? []).length === 0 ? world.peers : selectedPeers(namespace, to, world);
+    const servers = named.length === 0 ? [] : serversOf(namespace, to, world);
     return [
       ...(numbers.length > 0 ? [{ ...part, ports: numbers }] : []),
       ...servers.flatMap(({ addresses, pod }): AllowRule[] => {
@@ -171,6 +170,17 @@ function egressRules({ metadata, spec }: KubeNetworkPolicy, world: World): reado
       }),
     ];
   });
+}
+
+/** The pods that peers name, also by their addresses. */
+function serversOf(namespace: string, to: readonly NetworkPolicyPeer[] | undefined, world: World): readonly Peer[] {
+  if ((to ?? []).length === 0) return world.peers;
+  const blocks = blocksOf(to, world);
+  const inBlocks = world.peers.flatMap((peer) => {
+    const addresses = peer.addresses.filter((address) => isIn(blocks, address));
+    return addresses.length === 0 ? [] : [{ ...peer, addresses }];
+  });
+  return [...selectedPeers(namespace, to, world), ...inBlocks];
 }
 
 const single = (address: bigint): AddressRange => [address, address];
@@ -182,12 +192,16 @@ function peersPart(
   world: World,
 ): Pick<AllowRule, 'peers'> {
   if ((peers ?? []).length === 0) return {};
-  const blocks = peers!.flatMap(({ ipBlock }) => {
-    const except = rangesOf(ipBlock?.except ?? [], world.family);
-    return rangesOf([ipBlock?.cidr ?? ''], world.family).flatMap((range) => without(range, except));
-  });
+  const blocks = blocksOf(peers, world);
   const pods = selectedPeers(namespace, peers, world).flatMap(({ addresses }) => addresses.map(single));
   return { peers: unionOf([...blocks, ...pods]) };
+}
+
+function blocksOf(peers: readonly NetworkPolicyPeer[] | undefined, { family }: World): readonly AddressRange[] {
+  return (peers ?? []).flatMap(({ ipBlock }) => {
+    const except = rangesOf(ipBlock?.except ?? [], family);
+    return rangesOf([ipBlock?.cidr ?? ''], family).flatMap((range) => without(range, except));
+  });
 }
 
 function selectedPeers(
