@@ -86,7 +86,7 @@ export const networking: Descriptions = {
     secretName: 'Secret with the certificate.',
   },
   'networking/v1.NetworkPolicy': {
-    '': 'NetworkPolicy describes what network traffic is allowed for a set of pods. It is stored here; no traffic is filtered.',
+    '': 'NetworkPolicy describes what network traffic is allowed for a set of pods. Agents that route Services enforce it.',
     spec: 'Traffic that is allowed.',
   },
   'networking/v1.NetworkPolicyEgressRule': {

@@ -47,7 +47,7 @@ export const services: Descriptions = {
     error: 'Why the port does not work.',
   },
   'core/v1.Service': {
-    '': 'Service is a named abstraction of a set of pods and the port they listen on. It is recorded here; no traffic is routed.',
+    '': 'Service is a named abstraction of a set of pods and the port they listen on. Agents and kube-proxy route traffic to it.',
     spec: 'Desired state of the Service.',
     status: 'Observed state of the Service.',
   },

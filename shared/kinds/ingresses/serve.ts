@@ -1,4 +1,4 @@
-/** Ingresses, their classes, and NetworkPolicies. They are stored; no traffic is routed or filtered here. */
+/** Ingresses, their classes, and NetworkPolicies. No traffic is routed by an Ingress. Agents filter by policies. */
 
 import { ageColumn, NONE, nameColumn, textColumn } from '../../kubernetes/columns.ts';
 import { withoutNulls } from '../../kubernetes/normal-form.ts';

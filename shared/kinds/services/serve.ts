@@ -1,4 +1,4 @@
-/** Services, Endpoints and EndpointSlices. They are recorded; no traffic is routed here. */
+/** Services, Endpoints and EndpointSlices. Agents and kube-proxy route by them. */
 
 import { ageColumn, NONE, nameColumn, textColumn } from '../../kubernetes/columns.ts';
 import { ageOf, labelsCell, nameOf, shortList } from '../cells.ts';
