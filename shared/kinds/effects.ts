@@ -112,7 +112,7 @@ export const KIND_EFFECTS: readonly KindEffect[] = [
     kinds: ['services'],
     effect: 'acts',
     what: 'an address of 10.96.0.0/16, node ports of 30000–32767, and Endpoints; [routed](services.md) by agents with `services.enabled`, and by kube-proxy',
-    warning: 'its address is routed only on nodes with services.enabled or kube-proxy',
+    warning: 'the address of the Service is routed only on nodes with services.enabled or kube-proxy',
   },
   {
     kinds: ['persistentvolumes', 'persistentvolumeclaims', 'storageclasses.storage.k8s.io'],
