@@ -200,9 +200,11 @@ describe('install.sh', () => {
       'podman pod rm --force --time 5 one',
       'podman pod rm --force --time 5 two',
     ]);
-    expect(calls.slice(4, 7)).toEqual([
+    expect(calls.slice(4, 9)).toEqual([
       'nft delete table ip nodekeeper',
+      'nft delete table ip nodekeeper-policy',
       'nft delete table ip6 nodekeeper',
+      'nft delete table ip6 nodekeeper-policy',
       'ip address delete 169.254.20.10/32 dev lo',
     ]);
   });
