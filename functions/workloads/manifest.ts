@@ -29,6 +29,7 @@ export const REMOVED_KINDS: readonly string[] = [
   'LimitRange',
   'MutatingAdmissionPolicy',
   'MutatingAdmissionPolicyBinding',
+  'MutatingWebhookConfiguration',
   'Namespace',
   'NetworkPolicy',
   'Node',
@@ -51,6 +52,7 @@ export const REMOVED_KINDS: readonly string[] = [
   'StorageClass',
   'ValidatingAdmissionPolicy',
   'ValidatingAdmissionPolicyBinding',
+  'ValidatingWebhookConfiguration',
   'VolumeAttachment',
 ];
 

@@ -99,7 +99,7 @@ const PLANTED: readonly PlantedBug[] = [
     bug: 'a machine that starts pods of a list from before its heartbeat',
     laws: ['S2'],
     plant: { offlineRules: { listedAfter: (_, beforeAnswer) => beforeAnswer } },
-    seed: 5,
+    seed: 41,
     options: { troubles: ['cutAtBoot'] },
   },
 ];
