@@ -549,7 +549,12 @@ describe('a Service', () => {
 describe('a kind that nothing acts on', () => {
   const hpa = { spec: { scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' }, maxReplicas: 3 } };
   it.each([
-    ['services', '/api/v1/namespaces/default/services', { spec: { ports: [{ port: 80 }] } }, 'the address of the Service is routed only on nodes'],
+    [
+      'services',
+      '/api/v1/namespaces/default/services',
+      { spec: { ports: [{ port: 80 }] } },
+      'the address of the Service is routed only on nodes',
+    ],
     ['autoscalers', '/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers', hpa, 'nothing scales by it'],
     ['autoscalers', '/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers', hpa, 'nothing scales by it'],
   ])('warns at the creation of %s at %s, and not later', async (_kind, path, object, text) => {
