@@ -34,6 +34,17 @@ function clusterAnswer(name: string, type: string): NameAnswer {
   return { kind: 'unknown' };
 }
 
+const EDNS = {
+  type: 'OPT' as const,
+  name: '.',
+  udpPayloadSize: 1_232,
+  flags: 0,
+  options: [],
+  extendedRcode: 0,
+  ednsVersion: 0,
+  flag_do: false,
+};
+
 let upstream: NameServer;
 let server: NameServer;
 let outcomes: string[];
@@ -135,6 +146,22 @@ describe('the server of names', () => {
     expect(decode(malformed)).toMatchObject({ id: 7, rcode: 'FORMERR' });
     socket.close();
     expect(await resolver().resolve4('web.cluster.local')).toEqual(['10.96.0.10']);
+  });
+
+  const question = { name: 'web.cluster.local', type: 'A' } as const;
+  const record = { ...question, data: '10.0.0.1' };
+  const padding = { ...EDNS, options: [{ code: 12 as const, length: 4_096 }] };
+  it.each([
+    ['no question', {}],
+    ['two questions', { questions: [question, question] }],
+    ['five records', { questions: [question], additionals: [EDNS, record, record, record, record] }],
+    ['more than 4,096 bytes', { questions: [question], additionals: [padding] }],
+  ])('refuses %s before it reads them: a header may promise 65,535 in a few bytes', async (_case, parts) => {
+    const socket = createSocket('udp4');
+    socket.send(encode({ type: 'query', id: 9, ...parts }), server.port, HOST);
+    const [answer] = await once(socket, 'message');
+    expect(decode(answer)).toMatchObject({ id: 9, rcode: 'FORMERR' });
+    socket.close();
   });
 
   it('answers the questions of one connection in their order', async () => {
