@@ -21,10 +21,11 @@ import type { Log } from '../../../shared/observability/log.ts';
 import type { AgentMeter } from '../../ports/meter.ts';
 import type { PacketFilter } from '../../ports/packet-filter.ts';
 import type { AgentTime, Fraction } from '../../ports/time.ts';
+import type { Family } from '../../rules/address-ranges.ts';
 import { isolations } from '../../rules/network-policy/isolations.ts';
 import { POLICY_TABLE, policyTable } from '../../rules/network-policy/policy-table.ts';
 import type { NodeEvent } from '../../rules/node-event.ts';
-import { balancedPorts, type Family } from '../../rules/services/load-balancing.ts';
+import { balancedPorts } from '../../rules/services/load-balancing.ts';
 import { type NameAnswer, ServiceNames } from '../../rules/services/names.ts';
 import { type NftState, type NftTable, nftCheck, nftRemoval, nftUpdate } from '../../rules/services/nft-table.ts';
 import { SERVICE_TABLE, serviceTable } from '../../rules/services/service-table.ts';
@@ -221,8 +222,9 @@ export class ServiceRules {
     const ports = balancedPorts(services, endpointSlices, place);
     const isolationsOf = (family: Family) =>
       isolations({ policies: networkPolicies, pods, namespaces }, { ...place, family });
+    const policies = { ip: isolationsOf('ip'), ip6: isolationsOf('ip6') };
     const tables = FAMILIES.flatMap((family): readonly WantedTable[] => {
-      const { isolated } = isolationsOf(family);
+      const { isolated } = policies[family];
       const hasPorts = ports.some((port) => port.family === family);
       return [
         { family, name: SERVICE_TABLE, isNeeded: hasPorts, table: () => serviceTable(family, ports) },
@@ -230,7 +232,7 @@ export class ServiceRules {
       ];
     });
     const isIsolated = tables.some(({ name, isNeeded }) => name === POLICY_TABLE && isNeeded);
-    await this.#reportUnenforced(isolationsOf('ip').unenforced, isIsolated);
+    await this.#reportUnenforced(policies.ip.unenforced, isIsolated);
     const before = this.#states;
     const next = new Map<string, NftState>();
     const commands = tables.flatMap(({ family, name, isNeeded, table }) => {

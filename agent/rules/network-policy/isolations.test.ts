@@ -7,7 +7,7 @@ import type {
   NetworkPolicyPeer,
   NetworkPolicyPort,
 } from '../../../shared/kinds/types.ts';
-import { addressOf, isIn } from './address-ranges.ts';
+import { addressOf, isIn } from '../address-ranges.ts';
 import { type AllowRule, type Isolation, isolations } from './isolations.ts';
 import { policyTable } from './policy-table.ts';
 

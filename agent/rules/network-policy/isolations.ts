@@ -19,8 +19,7 @@ import type {
   NetworkPolicyPort,
 } from '../../../shared/kinds/types.ts';
 import { type LabelSelectorSpec, selectorFromSpec } from '../../../shared/kubernetes/selectors.ts';
-import type { Family } from '../services/load-balancing.ts';
-import { type AddressRange, addressOf, isIn, rangesOf, unionOf, without } from './address-ranges.ts';
+import { type AddressRange, addressOf, type Family, isIn, rangesOf, unionOf, without } from '../address-ranges.ts';
 
 export type PolicyProtocol = 'tcp' | 'udp' | 'sctp';
 

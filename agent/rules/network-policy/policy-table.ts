@@ -6,9 +6,9 @@
  * from it, another one is dropped. Packets of accepted connections, and what belongs to them, pass first, so a new
  * policy does not cut an open connection.
  */
-import type { Family } from '../services/load-balancing.ts';
+
+import { type AddressRange, type Family, textOf } from '../address-ranges.ts';
 import type { NftChain, NftExpression, NftRule, NftSet, NftTable } from '../services/nft-table.ts';
-import { type AddressRange, textOf } from './address-ranges.ts';
 import type { AllowRule, Isolation, PortRange } from './isolations.ts';
 
 export const POLICY_TABLE = 'nodekeeper-policy';

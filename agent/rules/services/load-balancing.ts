@@ -14,6 +14,7 @@ import type {
   KubeService,
   ServicePort,
 } from '../../../shared/kinds/types.ts';
+import { addressOf, type Family, isIn, rangesOf } from '../address-ranges.ts';
 import { parseIp } from '../ip-address.ts';
 
 export const SERVICE_NAME_LABEL = 'kubernetes.io/service-name';
@@ -31,7 +32,6 @@ export interface Place {
   readonly podNetworks: readonly string[];
 }
 
-export type Family = 'ip' | 'ip6';
 export type Protocol = 'tcp' | 'udp' | 'sctp';
 
 /** An address and a port that accepts connections. */
@@ -108,7 +108,7 @@ const familyOf = (family: 4 | 6): Family => (family === 4 ? 'ip' : 'ip6');
 
 interface Choosing {
   readonly nodeName: string;
-  readonly isReachable: (endpoint: Endpoint, address: string) => boolean;
+  readonly isReachable: (endpoint: Endpoint, address: string, family: Family) => boolean;
 }
 
 function portsOfService(
@@ -178,7 +178,7 @@ function candidatesOf(
       const parsed = parseIp(endpoint.addresses[0] ?? '');
       if (parsed === undefined || familyOf(parsed.family) !== service.family) continue;
       // So has the Service `kubernetes` of an API without an address. A connection would be sent to itself.
-      if (parsed.text === service.address || !isReachable(endpoint, parsed.text)) continue;
+      if (parsed.text === service.address || !isReachable(endpoint, parsed.text, service.family)) continue;
       const { ready = true, serving = ready, terminating = false } = endpoint.conditions ?? {};
       const key = `${parsed.text} ${target}`;
       const before = found.get(key);
@@ -200,27 +200,12 @@ const isSamePort = (one: EndpointPort, other: ServicePort): boolean =>
 
 /** An endpoint without a zone or a node, as people write them, is reached from everywhere. */
 function reachability({ nodeName, zone, podNetworks }: Place): Choosing['isReachable'] {
-  const networks = podNetworks.flatMap(parsedNetwork);
-  return (endpoint, address) => {
+  const own = { ip: rangesOf(podNetworks, 'ip'), ip6: rangesOf(podNetworks, 'ip6') };
+  return (endpoint, text, family) => {
     if (endpoint.nodeName === nodeName) return true;
     if (zone !== undefined && endpoint.zone !== undefined && endpoint.zone !== zone) return false;
-    return endpoint.nodeName === undefined || !networks.some((network) => network.has(address));
+    if (endpoint.nodeName === undefined || own[family].length === 0) return true;
+    const address = addressOf(text, family);
+    return address === undefined || !isIn(own[family], address);
   };
 }
-
-function parsedNetwork(cidr: string): { has(address: string): boolean }[] {
-  const [text = '', length = ''] = cidr.split('/');
-  const network = parseIp(text);
-  if (network === undefined || !/^\d{1,3}$/.test(length)) return [];
-  const prefix = bitsOf(network.bytes).slice(0, Number(length));
-  return [
-    {
-      has(address) {
-        const parsed = parseIp(address);
-        return parsed?.family === network.family && bitsOf(parsed.bytes).startsWith(prefix);
-      },
-    },
-  ];
-}
-
-const bitsOf = (bytes: readonly number[]): string => bytes.map((byte) => byte.toString(2).padStart(8, '0')).join('');

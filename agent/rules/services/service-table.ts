@@ -12,7 +12,8 @@
  * - A pod that reaches itself through its Service is found by a set of the addresses of local endpoints.
  * - External addresses of Services are not served: whoever may create a Service could take over any address.
  */
-import type { BalancedPort, Family, Target } from './load-balancing.ts';
+import type { Family } from '../address-ranges.ts';
+import type { BalancedPort, Target } from './load-balancing.ts';
 import type { NftChain, NftExpression, NftRule, NftSet, NftTable } from './nft-table.ts';
 
 export const SERVICE_TABLE = 'nodekeeper';

@@ -1,6 +1,8 @@
 /** Sets of IP addresses of one family as ranges: in order, without overlap. */
-import { parseIp } from '../ip-address.ts';
-import type { Family } from '../services/load-balancing.ts';
+import { parseIp } from './ip-address.ts';
+
+/** As nftables names it. */
+export type Family = 'ip' | 'ip6';
 
 /** The first and the last address. */
 export type AddressRange = readonly [bigint, bigint];
