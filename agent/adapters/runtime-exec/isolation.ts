@@ -254,10 +254,17 @@ const MOUNT_POINTS = [
   'mounts_at() { n=0; while read -r a b c d point e; do unescaped; [ "$point" = "$1" ] && n=$((n + 1)); done </proc/self/mountinfo; }',
 ];
 
-/** /proc, /sys and /dev keep their own rules, as in a container. */
-const READ_ONLY_MACHINE = `while read -r a b c d point e; do
-case $point in /proc|/proc/*|/sys|/sys/*|/dev|/dev/*) ;; *) unescaped; run mount -o remount,bind,ro "$point" ;; esac
-done </proc/self/mountinfo`;
+/**
+ * /proc, /sys and /dev keep their own rules, as in a container. A mount that the machine removes meanwhile is removed
+ * here too: it needs no change, and is no fault.
+ */
+const READ_ONLY_MACHINE = [
+  'read_only() { m=$(mount -o remount,bind,ro "$1" 2>&1) && return; mounts_at "$1";',
+  `[ "$n" -eq 0 ] || fail "$m" ${EXIT_NOT_SET_UP}; }`,
+  'while read -r a b c d point e; do',
+  'case $point in /proc|/proc/*|/sys|/sys/*|/dev|/dev/*) ;; *) unescaped; read_only "$point" ;; esac',
+  'done </proc/self/mountinfo',
+].join('\n');
 
 /** @throws Error if the path exists, or the volume would have to be read-only */
 function linkTo({ source, target }: ContainerMount): void {
