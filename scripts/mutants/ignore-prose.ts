@@ -1,6 +1,6 @@
 /**
- * Marks for Stryker what no test has to see: sentences, messages of errors, log lines and metrics, and the defaults of
- * names and uids, which only the compiler needs: every stored object has them.
+ * Marks for Stryker what no test has to see: sentences, messages of errors, log lines and metrics, and defaults in the
+ * metadata of an object, which only the compiler needs: every stored object has these fields.
  */
 import type { Ignorer } from '@stryker-mutator/api/ignore';
 import { declareValuePlugin, PluginKind } from '@stryker-mutator/api/plugin';
@@ -16,6 +16,14 @@ export interface Syntax {
   readonly property?: Syntax;
   readonly operator?: string;
   readonly left?: Syntax;
+  readonly key?: Syntax;
+  readonly init?: Syntax | null;
+}
+
+/** A node and what it is in. */
+export interface Place {
+  readonly node: Syntax;
+  readonly parentPath?: Place | null;
 }
 
 const SILENT_CALL = /(^|\.)(log|logger|meter|console)\.\w+$/;
@@ -23,16 +31,45 @@ const SILENT_CALL = /(^|\.)(log|logger|meter|console)\.\w+$/;
 const textOf = ({ name = '', object, property }: Syntax): string =>
   object === undefined || property === undefined ? name : `${textOf(object)}.${textOf(property)}`;
 
-/** `object.metadata.name ?? ''`, but not `object?.metadata.name ?? ''`: there the object may be absent. */
-const NAME_OF_OBJECT = /(^|\.)metadata\.(name|uid)$/;
-const isDefaultOfName = (value: unknown, { operator, left }: Syntax): boolean =>
-  value === '' && operator === '??' && left?.type === 'MemberExpression' && NAME_OF_OBJECT.test(textOf(left));
+/** Fields that the Kubernetes type has as optional, and every stored object has. */
+const FIELD_OF_OBJECT = /(^|\.)metadata\.(name|uid|resourceVersion|creationTimestamp)$/;
+/** A namespace is one of them where the object is named after a kind that has namespaces. */
+const NAMESPACE_OF_OBJECT =
+  /(^|\.)(pod|claim|endpoints|service|set|replicaSet|deployment|job|cronJob|budget)\.metadata\.namespace$/;
+
+/**
+ * `object.metadata.name ?? ''`, `{ name = '' } = object.metadata` and `({ metadata: { name = '' } })`, but not
+ * `object?.metadata.name ?? ''` or `{ name = '' } = object?.metadata ?? {}`: there the object may be absent.
+ */
+function isDefaultOfObject({ node, parentPath }: Place): boolean {
+  if (node.value !== '' || parentPath == null) return false;
+  const field = fieldWithDefault(parentPath);
+  return FIELD_OF_OBJECT.test(field) || NAMESPACE_OF_OBJECT.test(field);
+}
+
+/** The path to the field of which `place` is the default, like `pod.metadata.name`; '' for any other. */
+function fieldWithDefault({ node: { type, operator, left }, parentPath }: Place): string {
+  if (operator === '??' && left?.type === 'MemberExpression') return textOf(left);
+  return type === 'AssignmentPattern' ? fieldOf(parentPath) : '';
+}
+
+/** The path to a property of a pattern, through the patterns around it. */
+function fieldOf(property: Place | null | undefined): string {
+  const name = property?.node.key?.name ?? '';
+  const around = property?.parentPath?.parentPath;
+  if (name === '' || around == null) return '';
+  const { type, init } = around.node;
+  if (type === 'ObjectProperty') return `${fieldOf(around)}.${name}`;
+  if (type !== 'VariableDeclarator') return name;
+  return init?.type === 'MemberExpression' || init?.type === 'Identifier' ? `${textOf(init)}.${name}` : '';
+}
 
 /** Why a node and all below it have no mutants; undefined: they have. */
-export function reasonToIgnore({ type, value, callee, expression }: Syntax, parent?: Syntax): string | undefined {
+export function reasonToIgnore(place: Place): string | undefined {
+  const { type, value, callee, expression } = place.node;
   // A mutant removes the whole statement.
-  if (type === 'ExpressionStatement' && expression !== undefined) return reasonToIgnore(expression);
-  if (parent !== undefined && isDefaultOfName(value, parent)) return 'a default that no stored object needs';
+  if (type === 'ExpressionStatement' && expression !== undefined) return reasonToIgnore({ node: expression });
+  if (isDefaultOfObject(place)) return 'a default that no stored object needs';
   if (type === 'StringLiteral' && /\s/.test(String(value))) return 'a sentence';
   if (type === 'TemplateLiteral') return 'a text';
   if (callee === undefined) return undefined;
@@ -40,11 +77,6 @@ export function reasonToIgnore({ type, value, callee, expression }: Syntax, pare
   return type === 'NewExpression' && /(Error|Fault)$/.test(textOf(callee)) ? 'an error' : undefined;
 }
 
-const prose: Ignorer = {
-  shouldIgnore(path) {
-    const { node, parent } = path as unknown as { readonly node: Syntax; readonly parent?: Syntax };
-    return reasonToIgnore(node, parent);
-  },
-};
+const prose: Ignorer = { shouldIgnore: (path) => reasonToIgnore(path as unknown as Place) };
 
 export const strykerPlugins = [declareValuePlugin(PluginKind.Ignore, 'prose', prose)];

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { AREAS, filesOf, sourcesOf, TESTS } from './areas.ts';
-import { reasonToIgnore, type Syntax } from './ignore-prose.ts';
+import { type Place, reasonToIgnore, type Syntax } from './ignore-prose.ts';
 import { nearTests } from './near-tests.ts';
 import { refusalsUnder } from './refuse-types.ts';
 
@@ -38,40 +38,77 @@ it('does not count a type as loaded', () => {
 });
 
 const named = (name: string) => ({ type: 'Identifier', name });
+const member = (object: Syntax, property: string) => ({ type: 'MemberExpression', object, property: named(property) });
 
 it('leaves out sentences, log lines, metrics and errors, and no other value', () => {
-  const member = (object: string, property: string) => ({
-    type: 'MemberExpression',
-    object: { type: 'MemberExpression', object: { type: 'ThisExpression' }, property: named(object) },
-    property: named(property),
-  });
-  expect(reasonToIgnore({ type: 'StringLiteral', value: 'a sentence' })).toBe('a sentence');
-  expect(reasonToIgnore({ type: 'StringLiteral', value: 'word' })).toBeUndefined();
-  expect(reasonToIgnore({ type: 'CallExpression', callee: member('logger', 'info') })).toBe('a log line or a metric');
-  expect(reasonToIgnore({ type: 'CallExpression', callee: member('store', 'read') })).toBeUndefined();
+  const own = (object: string, property: string) => member(member({ type: 'ThisExpression' }, object), property);
+  const reasonOf = (node: Syntax) => reasonToIgnore({ node });
+  expect(reasonOf({ type: 'StringLiteral', value: 'a sentence' })).toBe('a sentence');
+  expect(reasonOf({ type: 'StringLiteral', value: 'word' })).toBeUndefined();
+  expect(reasonOf({ type: 'CallExpression', callee: own('logger', 'info') })).toBe('a log line or a metric');
+  expect(reasonOf({ type: 'CallExpression', callee: own('store', 'read') })).toBeUndefined();
   const statement = (callee: Syntax) => ({
     type: 'ExpressionStatement',
     expression: { type: 'CallExpression', callee },
   });
-  expect(reasonToIgnore(statement(member('meter', 'count')))).toBe('a log line or a metric');
-  expect(reasonToIgnore(statement(member('store', 'write')))).toBeUndefined();
-  expect(reasonToIgnore({ type: 'NewExpression', callee: named('TickFault') })).toBe('an error');
-  expect(reasonToIgnore({ type: 'NewExpression', callee: named('Map') })).toBeUndefined();
+  expect(reasonOf(statement(own('meter', 'count')))).toBe('a log line or a metric');
+  expect(reasonOf(statement(own('store', 'write')))).toBeUndefined();
+  expect(reasonOf({ type: 'NewExpression', callee: named('TickFault') })).toBe('an error');
+  expect(reasonOf({ type: 'NewExpression', callee: named('Map') })).toBeUndefined();
 });
 
-it('leaves out the default of the name or uid of an object that is there', () => {
-  const nameOf = (property: string, type = 'MemberExpression') => ({
-    type: 'LogicalExpression',
-    operator: '??',
-    left: { type, object: { type, object: named('pod'), property: named('metadata') }, property: named(property) },
-  });
-  const text = { type: 'StringLiteral', value: '' };
-  expect(reasonToIgnore(text, nameOf('name'))).toBe('a default that no stored object needs');
-  expect(reasonToIgnore(text, nameOf('uid'))).toBe('a default that no stored object needs');
-  expect(reasonToIgnore(text, nameOf('namespace'))).toBeUndefined();
-  expect(reasonToIgnore(text, nameOf('name', 'OptionalMemberExpression'))).toBeUndefined();
-  expect(reasonToIgnore(text, { ...nameOf('name'), operator: '||' })).toBeUndefined();
-  expect(reasonToIgnore({ ...text, value: 'x' }, nameOf('name'))).toBeUndefined();
+const EMPTY: Syntax = { type: 'StringLiteral', value: '' };
+/** A node within others, the nearest first. */
+const within = (node: Syntax, ...around: readonly Syntax[]): Place => {
+  const [parent, ...rest] = around;
+  return parent === undefined ? { node } : { node, parentPath: within(parent, ...rest) };
+};
+const metadataOf = (object: string) => member(named(object), 'metadata');
+const or = (left: Syntax, operator = '??') => ({ type: 'LogicalExpression', operator, left });
+const property = (key: string) => ({ type: 'ObjectProperty', key: named(key) });
+const [PATTERN, DEFAULT, FUNCTION] = ['ObjectPattern', 'AssignmentPattern', 'FunctionDeclaration'].map((type) => ({
+  type,
+})) as [Syntax, Syntax, Syntax];
+const declared = (init: Syntax) => ({ type: 'VariableDeclarator', init });
+/** `{ field = '' } = init` */
+const destructured = (field: string, init: Syntax) => within(EMPTY, DEFAULT, property(field), PATTERN, declared(init));
+/** `{ metadata: { field = '' } }`, within others */
+const nested = (field: string, ...around: readonly Syntax[]) =>
+  within(EMPTY, DEFAULT, property(field), PATTERN, ...around);
+
+it.each([
+  ["pod.metadata.name ?? ''", within(EMPTY, or(member(metadataOf('pod'), 'name')))],
+  ["metadata.uid ?? ''", within(EMPTY, or(member(named('metadata'), 'uid')))],
+  ["pod.metadata.namespace ?? ''", within(EMPTY, or(member(metadataOf('pod'), 'namespace')))],
+  ["{ name = '' } = node.metadata", destructured('name', metadataOf('node'))],
+  ["{ resourceVersion = '' } = metadata", destructured('resourceVersion', named('metadata'))],
+  ["{ namespace = '' } = claim.metadata", destructured('namespace', metadataOf('claim'))],
+  ["f({ metadata: { uid = '' } })", nested('uid', property('metadata'), PATTERN, FUNCTION)],
+  ["{ metadata: { uid = '' } } = pod", nested('uid', property('metadata'), PATTERN, declared(named('pod')))],
+])('leaves out the default of a field of every stored object: %s', (_text, place) => {
+  expect(reasonToIgnore(place)).toBe('a default that no stored object needs');
+});
+
+const optional = (object: Syntax, of: string) => ({ ...member(object, of), type: 'OptionalMemberExpression' });
+
+it.each([
+  ["pod?.metadata.name ?? ''", within(EMPTY, or(optional(metadataOf('pod'), 'name')))],
+  ["pod.metadata.name || ''", within(EMPTY, or(member(metadataOf('pod'), 'name'), '||'))],
+  ["pod.metadata.name ?? 'x'", within({ ...EMPTY, value: 'x' }, or(member(metadataOf('pod'), 'name')))],
+  ["container.name ?? ''", within(EMPTY, or(member(named('container'), 'name')))],
+  ["metadata.namespace ?? ''", within(EMPTY, or(member(named('metadata'), 'namespace')))],
+  ["node.metadata.generateName ?? ''", within(EMPTY, or(member(metadataOf('node'), 'generateName')))],
+  ["{ namespace = '' } = node.metadata", destructured('namespace', metadataOf('node'))],
+  ["{ name = '' } = pod?.metadata", destructured('name', optional(named('pod'), 'metadata'))],
+  ["{ name = '' } = pod?.metadata ?? {}", destructured('name', or(optional(named('pod'), 'metadata')))],
+  ["{ name = '' } = claimRef", destructured('name', named('claimRef'))],
+  ["f({ name = '' })", nested('name', FUNCTION)],
+  ["f({ metadata: { name = '' } = {} })", nested('name', DEFAULT, property('metadata'), PATTERN, FUNCTION)],
+  ["{ metadata: { name = '' } } = a ?? b", nested('name', property('metadata'), PATTERN, declared(or(named('a'))))],
+  ["f(name = '')", within(EMPTY, DEFAULT, FUNCTION)],
+  ["name: ''", within(EMPTY, property('name'))],
+])('keeps a default that may be needed: %s', (_text, place) => {
+  expect(reasonToIgnore(place)).toBeUndefined();
 });
 
 it('leaves out what the compiler refuses, except for what a mutant leaves unused', () => {
