@@ -61,6 +61,8 @@ export interface ExecPodDependencies {
   readonly commands: CommandContext;
   readonly openEngine: OpenEngine;
   readonly probeClient: ProbeClient;
+  /** Whether the startup probe of a container has succeeded. The containers after a sidecar wait for that. */
+  readonly isStarted: (container: string) => boolean;
   readonly onChange: () => void;
   readonly cgroups?: PodCgroups | undefined;
   readonly processTable?: ProcessTable | undefined;
@@ -76,7 +78,6 @@ export class ExecPod {
   readonly #policy: RestartPolicy;
   /** Runs, by containerId, with a postStart hook or a startup probe that has not succeeded yet. */
   readonly #hooksUnderWay = new Set<string>();
-  #isStarted: (container: string) => boolean = () => true;
   /** By container: failed attempts in a row to find out what it starts with. */
   readonly #configFaults = new Map<string, number>();
   #isReadingInputs = false;
@@ -154,16 +155,10 @@ export class ExecPod {
     }
   }
 
-  /** Whether the startup probe of a container has succeeded. The containers after a sidecar wait for that. */
-  useStarted(isStarted: (container: string) => boolean): void {
-    this.#isStarted = isStarted;
-    this.advance();
-  }
-
   #hasStarted(container: ContainerRecord): boolean {
     const { name, state, containerId = '' } = container;
     if (state.kind !== 'running' || this.#hooksUnderWay.has(containerId)) return false;
-    return this.#processes.specOf(container).startupProbe === undefined || this.#isStarted(name);
+    return this.#processes.specOf(container).startupProbe === undefined || this.#dependencies.isStarted(name);
   }
 
   /** Terminates one container gracefully. Its restart policy then applies. */

@@ -31,7 +31,7 @@ export class RecordedPods {
   readonly #options: RecordedPodsOptions;
   readonly #table: ProcessTable;
   readonly #pods = new Map<string, ExecPod>();
-  #isStarted: ((podUid: string, container: string) => boolean) | undefined;
+  #isStarted: (podUid: string, container: string) => boolean = () => true;
   #bootId = '';
   /** Why the records of the previous agent were not read; undefined once they were. */
   #readError: string | undefined = 'the records of pods have not been read yet';
@@ -115,7 +115,7 @@ export class RecordedPods {
   /** Whether containers count as started, by their probes. */
   useStarted(isStarted: (podUid: string, container: string) => boolean): void {
     this.#isStarted = isStarted;
-    for (const [podUid, pod] of this.#pods) pod.useStarted((container) => isStarted(podUid, container));
+    for (const pod of this.known()) pod.advance();
   }
 
   remove(podUid: string): void {
@@ -153,6 +153,7 @@ export class RecordedPods {
       commands,
       openEngine,
       probeClient,
+      isStarted: (container) => this.#isStarted(uid, container),
       onChange: () => onChange(uid),
       onEvent: (event) => onEvent(record.pod, event),
       cgroups,
@@ -160,8 +161,6 @@ export class RecordedPods {
     });
     this.#pods.set(uid, pod);
     this.#applyNodeLimits();
-    const isStarted = this.#isStarted;
-    if (isStarted !== undefined) pod.useStarted((container) => isStarted(uid, container));
     return pod;
   }
 

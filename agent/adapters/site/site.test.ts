@@ -267,6 +267,23 @@ describe('the answer to a probe', () => {
     expect(await probeWitness({ node: 'a', address, port: portOf(server) })).toBe(false);
   });
 
+  it('is silence from a server that says less, and then ends', async () => {
+    const server = createServer((socket) => socket.end('less'));
+    await new Promise<void>((resolve) => server.listen(0, address, resolve));
+    closers.push(() => server.close());
+    expect(await probeWitness({ node: 'a', address, port: portOf(server) })).toBe(false);
+  });
+
+  it('does not keep the witness from closing, where the other side stays', async () => {
+    const witness = await serveWitness({ address, port: 0, nodeName: 'a' });
+    const socket = connect({ host: address, port: witness.port, allowHalfOpen: true });
+    await new Promise((resolve) => socket.once('end', resolve).resume());
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    await witness.close();
+    socket.end();
+    await closed;
+  });
+
   it('is limited per second', async () => {
     const witness = await serveWitness({ address, port: 0, nodeName: 'a' });
     closers.push(() => witness.close());

@@ -15,6 +15,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { listenOnLoopback } from '../../../shared/host/loopback.ts';
 import { startTlsServer } from '../../../test/support/tls-server.ts';
+import { until } from '../../../test/support/until.ts';
 import { download } from './download.ts';
 import { updateFiles } from './update-files.ts';
 import { updateKeyOf, updateSource } from './update-source.ts';
@@ -90,6 +91,28 @@ describe('a download', () => {
     expect(await from('127.0.0.1')).toBe('the file');
     await expect(from('api.example')).rejects.toThrow(/certificate/i);
     await tls.close();
+  });
+
+  it('names the agent, and closes the connection of an answer that it does not read', async () => {
+    const open = new Set<unknown>();
+    const asked: unknown[] = [];
+    await listen(({ url, headers, socket }, response) => {
+      open.add(socket);
+      socket.once('close', () => open.delete(socket));
+      asked.push([url, headers.accept, headers['user-agent']]);
+      response.writeHead(url === '/moved' ? 302 : 503, { location: '/busy' }).write('a part');
+    });
+    await expect(fetched('/moved')).rejects.toThrow('answered 503');
+    await until(() => open.size === 0, { withinMs: 10_000, everyMs: 5 });
+    expect(asked).toEqual([
+      ['/moved', '*/*', 'nodekeeper-agent'],
+      ['/busy', '*/*', 'nodekeeper-agent'],
+    ]);
+  });
+
+  it('of a redirect that says no place is an answer that is no file', async () => {
+    await listen((_request, response) => response.writeHead(302).end());
+    await expect(fetched('/')).rejects.toThrow('answered 302');
   });
 
   it('is of http or https', async () => {

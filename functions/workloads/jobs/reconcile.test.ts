@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { decisionStore } from '../../../shared/decisions/decision-store.ts';
 import type { PodSpec } from '../../../shared/kinds/types.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
-import { jobCluster, replayedActs, startedJob, TRACKING } from '../../../test/support/job-cluster.ts';
+import { type JobCluster, jobCluster, replayedActs, startedJob, TRACKING } from '../../../test/support/job-cluster.ts';
 
 const onFailure = {
   spec: { restartPolicy: 'OnFailure', containers: [{ name: 'c', image: 'v1' }] } satisfies PodSpec,
@@ -353,6 +354,38 @@ describe('a Job', () => {
     const released = pods.find(({ metadata }) => metadata.name === name);
     expect(released?.metadata.ownerReferences).toBeUndefined();
     expect(released?.metadata.finalizers).toBeUndefined();
+  });
+});
+
+describe('the records of a Job', () => {
+  const reasonsOf = async ({ tables, now }: JobCluster, act: string): Promise<readonly string[]> => {
+    const { decisions } = await decisionStore(tables).list({ nowMs: now(), limit: 1_000 });
+    return decisions.filter(({ record }) => record.act === act).map(({ record }) => record.reason);
+  };
+
+  it('name its end once, however many transactions and syncs that takes', async () => {
+    const cluster = await startedJob({ parallelism: 40, completions: 40, backoffLimit: 0 });
+    await cluster.end((await cluster.jobPods())[0]!, 'Failed');
+    await cluster.settle();
+    expect(await cluster.conditions()).toEqual(['FailureTarget True BackoffLimitExceeded']);
+    await cluster.confirmDeletions();
+    expect(await cluster.conditions()).toContain('Failed True BackoffLimitExceeded');
+    expect(await reasonsOf(cluster, 'JobFinished')).toEqual(['BackoffLimitExceeded: 0 pods succeeded, 1 failed']);
+    expect(await reasonsOf(cluster, 'PodsDeleted')).toEqual([]);
+  });
+
+  it('name the pods that are too many, and none that is only counted', async () => {
+    const cluster = await startedJob({ parallelism: 3, completions: 9 });
+    const [ended] = await cluster.jobPods();
+    await cluster.end(ended!, 'Succeeded');
+    await cluster.change('jobs', 'pi', (job) => ({ ...job, spec: { ...job.spec, parallelism: 1 } }));
+    await cluster.settle();
+    const stays = (await cluster.pods()).map(({ metadata }) => metadata.name);
+    const removed = (await cluster.jobPods()).filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
+    expect([stays.includes(ended?.metadata.name), removed.length]).toEqual([true, 1]);
+    expect(await reasonsOf(cluster, 'PodsDeleted')).toEqual([
+      `1 pods are wanted and 2 are active: deleted ${removed[0]?.metadata.name}`,
+    ]);
   });
 });
 

@@ -242,7 +242,7 @@ async function changePods(
     const isLast = position >= parts.length - 1;
     const status = isLast ? finalStatus({ job: counted, pods, nowMs }, decision, of.createdPods) : counted.status;
     failureCount = afterEnds(failureCount, endsOf(part));
-    const drafts = draftsOf(world.job, { decision, part, isFirst: position === 0, active }, nowMs);
+    const drafts = draftsOf(world.job, { decision, part, active }, nowMs);
     const outcome = await commitPart(dependencies, world, {
       status,
       pods: part.map((change) => podWrite(change, stored.get(change.pod.name)!, nowMs)),
@@ -304,7 +304,6 @@ function draftsOf(
   of: {
     readonly decision: JobDecision;
     readonly part: readonly PodChange[];
-    readonly isFirst: boolean;
     /** Before this part. */
     readonly active: number;
   },
@@ -312,7 +311,7 @@ function draftsOf(
 ): readonly DecisionDraft[] {
   const { outcome, failureInputs, succeeded } = of.decision;
   if (outcome !== undefined) {
-    const isNew = of.isFirst && storedOutcome(job.status?.conditions) === undefined;
+    const isNew = storedOutcome(job.status?.conditions) === undefined;
     return isNew ? [jobFinishedDraft(job, { outcome, failureInputs, succeeded }, nowMs)] : [];
   }
   const names = of.part.filter(({ remove }) => remove).map(({ pod }) => pod.name);

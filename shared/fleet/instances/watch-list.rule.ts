@@ -166,7 +166,7 @@ const LONG_SAME_PERIODS = 10;
  * in progress, or it is new.
  */
 function isOpen(seen: CloudSeen, nowMs: number, periodSeconds: number): boolean {
-  if (seen.state === undefined || seen.sinceMs === undefined) return true;
+  if (seen.sinceMs === undefined) return true;
   if (seen.state === 'notFound' || seen.state === 'stopping') return true;
   return nowMs - seen.sinceMs < LONG_SAME_PERIODS * periodSeconds * 1_000;
 }
