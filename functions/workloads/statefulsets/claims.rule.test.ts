@@ -1,9 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import type { KubePersistentVolumeClaim, KubePod, OwnerReference, Volume } from '../../../shared/kinds/types.ts';
+import type {
+  KubePersistentVolumeClaim,
+  KubePod,
+  OwnerReference,
+  StatefulSetSpec,
+  Volume,
+} from '../../../shared/kinds/types.ts';
 import type { KubeStatefulSet } from '../workload-types.ts';
 import { claimNamesFor, claimsFor, withClaims, withOwnersOf } from './claims.rule.ts';
 
-const setOf = (spec: KubeStatefulSet['spec']): KubeStatefulSet => ({
+const setOf = (spec: StatefulSetSpec): KubeStatefulSet => ({
   metadata: { name: 'db', namespace: 'shop', uid: 'set' },
   spec,
 });
@@ -34,7 +40,7 @@ describe('the claims of a pod', () => {
   });
 
   it('are none without templates', () => {
-    expect([claimNamesFor(setOf(undefined), 0), claimsFor(setOf({}), 0)]).toEqual([[], []]);
+    expect([claimNamesFor({ metadata: { name: 'db' } }, 0), claimsFor(setOf({}), 0)]).toEqual([[], []]);
     const podTemplate = { spec: { containers: [] } };
     expect(withClaims(podTemplate, setOf({}), 0)).toBe(podTemplate);
   });
