@@ -1,11 +1,13 @@
 // Runs in a network namespace of machine-network.ts: one JSON request per line of its input, one answer per line.
 import { Resolver } from 'node:dns/promises';
+import { get } from 'node:http';
 import { connect, createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import { serveNames } from '../../agent/adapters/services/name-server.ts';
 import { ServiceNames } from '../../agent/rules/services/names.ts';
 
 const CONNECT_MS = 1_000;
+const REQUEST_MS = 3_000;
 
 const actions = {
   serve: ({ port, name, address }) =>
@@ -28,6 +30,18 @@ const actions = {
     for (let index = 0; index < times; index += 1) reached.push(await reach(address, port));
     return reached;
   },
+  get: ({ url }) =>
+    new Promise((resolve) => {
+      const request = get(url, { agent: false, timeout: REQUEST_MS }, (from) => {
+        let text = '';
+        from.setEncoding('utf8').on('data', (part) => {
+          text += part;
+        });
+        from.on('end', () => resolve(text)).on('error', ({ code }) => resolve(code));
+      });
+      request.on('timeout', () => request.destroy(Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' })));
+      request.on('error', ({ code }) => resolve(code));
+    }),
   async resolve({ server, name, type }) {
     const resolver = new Resolver({ timeout: 2_000, tries: 1 });
     resolver.setServers([server]);

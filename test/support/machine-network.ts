@@ -23,6 +23,15 @@ function ip(args: string): void {
   if (status !== 0) throw new Error(`ip ${args}: ${error?.message ?? stderr}`);
 }
 
+function endNow(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (cause) {
+    // It ended meanwhile.
+    if ((cause as NodeJS.ErrnoException).code !== 'ESRCH') throw cause;
+  }
+}
+
 /** Outcome of one connection: the text of the server, or the code of the error. */
 export type Reached = string;
 
@@ -58,6 +67,11 @@ export class NetworkMachine {
   /** Connects one after the other. */
   connect(address: string, port: number, times = 1): Promise<readonly Reached[]> {
     return this.#call({ kind: 'connect', address, port, times }) as Promise<readonly Reached[]>;
+  }
+
+  /** Text of an answer by HTTP, over a connection of its own. */
+  get(url: string): Promise<Reached> {
+    return this.#call({ kind: 'get', url }) as Promise<Reached>;
   }
 
   /** Answers names of these Services at this address, which the machine has afterwards. */
@@ -98,6 +112,8 @@ export class NetworkMachine {
 
 export interface MachineNetwork {
   readonly machines: readonly NetworkMachine[];
+  /** Takes the cable of this machine away. */
+  cut(machine: NetworkMachine): void;
   /** A pod with an address of its own behind this machine, as those of podman. */
   addPod(machine: NetworkMachine, address: string, gateway: string): NetworkMachine;
   close(): Promise<void>;
@@ -145,6 +161,7 @@ export function machineNetwork(addresses: readonly string[]): MachineNetwork {
   });
   return {
     machines,
+    cut: (machine) => ip(`-n ${machine.namespace} link set eth0 down`),
     addPod(machine, address, podGateway) {
       const name = namespace(`${prefix}p${namespaces.length}`);
       const bridge = 'podman0';
@@ -171,7 +188,12 @@ export function machineNetwork(addresses: readonly string[]): MachineNetwork {
     },
     async close() {
       await Promise.all(all.map((machine) => machine.close()));
-      for (const name of namespaces) spawnSync('ip', ['netns', 'delete', name]);
+      for (const name of namespaces) {
+        // Pods outlive their agent.
+        const { stdout } = spawnSync('ip', ['netns', 'pids', name], { encoding: 'utf8' });
+        for (const pid of stdout.split('\n').map(Number)) if (pid > 0) endNow(pid);
+        spawnSync('ip', ['netns', 'delete', name]);
+      }
     },
   };
 }
