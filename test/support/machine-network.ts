@@ -112,7 +112,7 @@ export class NetworkMachine {
 
 export interface MachineNetwork {
   readonly machines: readonly NetworkMachine[];
-  /** Takes the cable of this machine away. */
+  /** Removes the cable of this machine. */
   cut(machine: NetworkMachine): void;
   /** A pod with an address of its own behind this machine, as those of podman. */
   addPod(machine: NetworkMachine, address: string, gateway: string): NetworkMachine;

@@ -61,13 +61,17 @@ describe('the mounts of a process', () => {
     ['and one that the machine removes meanwhile is no fault', 'umount "$3"', '\n'],
     ['and one that cannot be changed is a fault', 'echo busy; exit 1', 'busy'],
   ])('are read-only, %s', (_, instead, reason) => {
-    const point = join(directory, 'gone soon');
+    const point = join(directory, 'removed soon');
     const programs = join(directory, 'programs');
     for (const path of [programs, point]) mkdirSync(path);
     const mount = `#!/bin/sh\n[ "$3" = '${point}' ] && { ${instead}; }\nexec /bin/mount "$@"\n`;
     writeFileSync(join(programs, 'mount'), mount, { mode: 0o755 });
     const before = `/bin/mount -t tmpfs tmpfs '${point}'`;
-    const found = run('( : >/usr/x ) 2>/dev/null || echo read-only', { readOnlyRoot: true }, { before, path: programs });
+    const found = run(
+      '( : >/usr/x ) 2>/dev/null || echo read-only',
+      { readOnlyRoot: true },
+      { before, path: programs },
+    );
     expect([found.output[4], found.stdout]).toEqual([reason, reason === '\n' ? 'read-only\n' : '']);
   });
 
