@@ -198,9 +198,10 @@ export async function startLocal(options: LocalOptions = {}): Promise<LocalSyste
     const access = await openAccess(start);
     const { plan, assemblyDirectory, urlFronts } = await planSystem(start, access);
     const storage = await openStorage(start, access, plan);
-    const services = await startServices(start, access, { plan, dynamodb: storage.endpoint, assemblyDirectory });
-    const served = await serveFunctions(start, access, { plan, assemblyDirectory, urlFronts, storage, services });
-    const { functions, functionOf, concurrency } = served;
+    const concurrency = concurrencyOf(plan, options);
+    const parts = { plan, assemblyDirectory, concurrency };
+    const services = await startServices(start, access, { ...parts, dynamodb: storage.endpoint });
+    const { functions, functionOf } = await serveFunctions(start, access, { ...parts, urlFronts, storage, services });
     const positions = openPositions(
       access.data.ephemeral ? undefined : access.data.file('positions.json'),
       services.output.notice,
@@ -381,7 +382,13 @@ async function startServices(
     plan,
     dynamodb,
     assemblyDirectory,
-  }: { readonly plan: LocalPlan; readonly dynamodb: string; readonly assemblyDirectory: string },
+    concurrency,
+  }: {
+    readonly plan: LocalPlan;
+    readonly dynamodb: string;
+    readonly assemblyDirectory: string;
+    readonly concurrency: AccountConcurrency | undefined;
+  },
 ): Promise<Services> {
   const print = options.print ?? ((line: string) => process.stderr.write(`${line}\n`));
   const notice = noticeTo(print);
@@ -409,7 +416,14 @@ async function startServices(
   undo.push(() => sqs.stop());
   const asyncInvocations = new AsyncInvocations(nowMs);
   undo.push(() => asyncInvocations.stop());
-  const lambda = await startInvokeServer({ put: (...call) => asyncInvocations.putByName(...call) });
+  const lambda = await startInvokeServer({
+    put: (...call) => asyncInvocations.putByName(...call),
+    reserve(name, executions) {
+      const named = plan.functions.find(({ functionName, arn }) => name === functionName || name === arn);
+      if (named === undefined) return 'notFound';
+      return concurrency?.reserve(named.logicalId, executions) === false ? 'refused' : 'reserved';
+    },
+  });
   undo.push(() => lambda.stop());
   const recorder =
     options.recordCallsFile === undefined
@@ -433,7 +447,6 @@ async function startServices(
 }
 
 interface ServedFunctions {
-  readonly concurrency: AccountConcurrency | undefined;
   readonly functions: ReadonlyMap<string, LocalFunction>;
   functionOf(id: string): LocalFunction;
 }
@@ -445,13 +458,13 @@ async function serveFunctions(
   parts: {
     readonly plan: ServedPlan;
     readonly assemblyDirectory: string;
+    readonly concurrency: AccountConcurrency | undefined;
     readonly urlFronts: ReadonlyMap<string, HttpFront>;
     readonly storage: Storage;
     readonly services: Services;
   },
 ): Promise<ServedFunctions> {
-  const { plan, urlFronts, services } = parts;
-  const concurrency = concurrencyOf(plan, options);
+  const { plan, urlFronts, services, concurrency } = parts;
   const functions = createFunctions(plan, {
     endpoints: { ...services, dynamodbEndpoint: parts.storage.endpoint },
     ...services,
@@ -475,7 +488,7 @@ async function serveFunctions(
   const { adminToken, viewerToken } = credentials;
   writeKubeconfig(data.file('kubeconfig'), { url, caPem, token: adminToken, viewerToken });
   timings.mark('functions');
-  return { concurrency, functions, functionOf };
+  return { functions, functionOf };
 }
 
 interface RunningSystem {

@@ -28,13 +28,14 @@ export type Action = (parameters: Parameters, context: ActionContext) => Readonl
 export const ACTIONS: Readonly<Record<string, Action>> = {
   DescribeInstances(parameters, context) {
     const ids = parameters.list('InstanceId');
+    refusePagesOfIds(ids, parameters);
     const visible = instancesByIds(ids, context);
     const wanted = filtered(visible, parameters.filters(), {
       'instance-id': ({ instanceId }) => [instanceId],
       'instance-state-name': ({ state }) => [state],
       'availability-zone': ({ zone }) => [zone],
     });
-    const { items, nextToken } = paged(wanted, ({ instanceId }) => instanceId, parameters, context, ids.length > 0);
+    const { items, nextToken } = paged(wanted, ({ instanceId }) => instanceId, parameters, context);
     return {
       reservationSet: items.map((instance) => ({
         reservationId: instance.instanceId.replace('i-', 'r-'),
@@ -48,9 +49,10 @@ export const ACTIONS: Readonly<Record<string, Action>> = {
 
   DescribeInstanceStatus(parameters, context) {
     const ids = parameters.list('InstanceId');
+    refusePagesOfIds(ids, parameters);
     const all = parameters.text('IncludeAllInstances') === 'true';
     const visible = instancesByIds(ids, context).filter(({ state }) => all || state === 'running');
-    const { items, nextToken } = paged(visible, ({ instanceId }) => instanceId, parameters, context, ids.length > 0);
+    const { items, nextToken } = paged(visible, ({ instanceId }) => instanceId, parameters, context);
     return {
       instanceStatusSet: items.map((instance) => {
         const status = { status: instance.state === 'running' ? 'ok' : 'not-applicable' };
@@ -99,6 +101,7 @@ export const ACTIONS: Readonly<Record<string, Action>> = {
 
   DescribeVolumes(parameters, context) {
     const ids = parameters.list('VolumeId');
+    refusePagesOfIds(ids, parameters);
     checkIds(ids, 'vol', 'InvalidVolumeID.Malformed');
     const { world, momentMs } = context;
     const visible =
@@ -113,7 +116,7 @@ export const ACTIONS: Readonly<Record<string, Action>> = {
       'volume-id': ({ volumeId }) => [volumeId],
       'attachment.instance-id': ({ attachments }) => attachments.map(({ instanceId }) => instanceId),
     });
-    const { items, nextToken } = paged(wanted, ({ volumeId }) => volumeId, parameters, context, ids.length > 0);
+    const { items, nextToken } = paged(wanted, ({ volumeId }) => volumeId, parameters, context);
     return { volumeSet: items.map((volume) => volumeXml(volume)), nextToken };
   },
 
@@ -221,18 +224,20 @@ function filtered<Thing>(
   return left;
 }
 
+/** Before the ids are looked up. */
+function refusePagesOfIds(ids: readonly string[], parameters: Parameters): void {
+  if (ids.length === 0 || parameters.text('MaxResults') === undefined) return;
+  throw new Ec2ApiError('InvalidParameterCombination', 'The parameter maxResults cannot be used with ids');
+}
+
 function paged<Thing>(
   things: readonly Thing[],
   keyOf: (thing: Thing) => string,
   parameters: Parameters,
   context: ActionContext,
-  byId: boolean,
 ): { readonly items: readonly Thing[]; readonly nextToken: string | undefined } {
   const given = parameters.text('MaxResults');
   const token = parameters.text('NextToken');
-  if (byId && given !== undefined) {
-    throw new Ec2ApiError('InvalidParameterCombination', 'The parameter maxResults cannot be used with ids');
-  }
   const results = Number(given ?? RESULTS_MAX);
   if (!Number.isInteger(results) || results < RESULTS_MIN || results > RESULTS_MAX) {
     throw new Ec2ApiError('InvalidParameterValue', `Value ( ${given} ) for parameter maxResults is invalid.`);

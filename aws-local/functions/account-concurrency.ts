@@ -27,6 +27,8 @@ export interface AccountConcurrency {
   readonly report: ConcurrencyReport;
   /** Begins an invocation; undefined: it is throttled. */
   begin(functionId: string): { end(): void } | undefined;
+  /** Reserves executions for a function; undefined: none. @returns false if Lambda refuses it */
+  reserve(functionId: string, executions: number | undefined): boolean;
 }
 
 /**
@@ -49,6 +51,17 @@ export function accountConcurrency(limit: number, reserved: ReadonlyMap<string, 
   return {
     get report() {
       return { limit, inUse, mostInUse };
+    },
+    reserve(functionId, executions) {
+      const known = pools.get(functionId);
+      const left = unreserved.limit + (known?.limit ?? 0) - (executions ?? 0);
+      // Less than the minimum is unreserved in a new account: nothing can be reserved there, but 0.
+      if ((executions ?? 0) > 0 && left < UNRESERVED_MIN) return false;
+      unreserved.limit = left;
+      if (executions === undefined) pools.delete(functionId);
+      // Invocations that run count where they began.
+      else pools.set(functionId, { limit: executions, inUse: known?.inUse ?? 0 });
+      return true;
     },
     begin(functionId) {
       const pool = pools.get(functionId) ?? unreserved;

@@ -1,6 +1,6 @@
 /**
- * AWS Lambda on loopback, as far as functions use it: Invoke with the invocation type Event.
- * Source: AWS Lambda API Reference, Invoke.
+ * AWS Lambda on loopback, as far as functions and `nodekeeper prove` use it: Invoke with the invocation type Event,
+ * PutFunctionConcurrency and DeleteFunctionConcurrency. Source: AWS Lambda API Reference.
  */
 
 import { createServer } from 'node:http';
@@ -16,10 +16,13 @@ export interface InvokeServer {
 export interface InvokeServerOptions {
   /** Accepts an event for a function, by its name or ARN; false: there is no such function. */
   put(functionName: string, event: unknown, traceHeader: string | undefined): boolean;
+  /** Reserves executions; undefined: none. Absent: the account has no limit. */
+  reserve?(functionName: string, executions: number | undefined): 'reserved' | 'refused' | 'notFound';
 }
 
 const PATH = /^\/2015-03-31\/functions\/([^/]+)\/invocations$/;
 const SIGNATURE = /^AWS4-HMAC-SHA256 Credential=[^/]+\/\d{8}\/[^/]+\/lambda\//;
+const CONCURRENCY_PATH = /^\/2017-10-31\/functions\/([^/]+)\/concurrency$/;
 /** The limit for the body of an asynchronous invocation. */
 const BODY_BYTES_MAX = 1_048_576;
 
@@ -29,8 +32,21 @@ export const invokedFunction = (url: string): string | undefined => {
   return name === undefined ? undefined : decodeURIComponent(name);
 };
 
-export async function startInvokeServer({ put }: InvokeServerOptions): Promise<InvokeServer> {
+export async function startInvokeServer({ put, reserve }: InvokeServerOptions): Promise<InvokeServer> {
   const server = createServer(async (request, response) => {
+    const reservation = (functionName: string, body: string): void => {
+      const { ReservedConcurrentExecutions: executions } = (body === '' ? {} : JSON.parse(body)) as {
+        readonly ReservedConcurrentExecutions?: number;
+      };
+      const outcome = reserve?.(functionName, request.method === 'DELETE' ? undefined : executions) ?? 'reserved';
+      if (outcome === 'notFound') answer(404, 'ResourceNotFoundException');
+      else if (outcome === 'refused') answer(400, 'InvalidParameterValueException');
+      else if (request.method === 'DELETE') answer(204);
+      else {
+        const answered = JSON.stringify({ ReservedConcurrentExecutions: executions });
+        response.writeHead(200, { 'content-type': 'application/json' }).end(answered);
+      }
+    };
     const answer = (status: number, type?: string): void => {
       const headers = {
         'content-type': 'application/json',
@@ -44,6 +60,10 @@ export async function startInvokeServer({ put }: InvokeServerOptions): Promise<I
       const name = invokedFunction(request.url ?? '');
       if (!SIGNATURE.test(request.headers.authorization ?? ''))
         return answer(403, 'MissingAuthenticationTokenException');
+      const reserved = CONCURRENCY_PATH.exec(request.url ?? '')?.[1];
+      if (reserved !== undefined && ['PUT', 'DELETE'].includes(request.method ?? '')) {
+        return reservation(decodeURIComponent(reserved), bytes.toString('utf8'));
+      }
       if (name === undefined || request.method !== 'POST') return answer(404, 'UnknownOperationException');
       // A synchronous invocation is not used, and would hide what a wake-up must tolerate.
       if (request.headers['x-amz-invocation-type'] !== 'Event') return answer(400, 'InvalidParameterValueException');

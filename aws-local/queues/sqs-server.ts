@@ -1,8 +1,10 @@
 /**
- * Amazon SQS on loopback, as far as functions use it: SendMessage, SendMessageBatch and ChangeMessageVisibility on
- * queues of the template. Source: Amazon SQS API Reference.
+ * Amazon SQS on loopback, as far as functions and `nodekeeper prove` use it: SendMessage, SendMessageBatch,
+ * ChangeMessageVisibility, ReceiveMessage and DeleteMessage on queues of the template.
+ * Source: Amazon SQS API Reference.
  */
 import { createHash } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { defined } from '../../shared/defined.ts';
 import { isObject } from '../assembly/template.ts';
 import { type AwsJsonAnswer, type AwsJsonServer, startAwsJsonServer } from '../http/aws-json-server.ts';
@@ -16,6 +18,9 @@ export interface SqsServerOptions {
 const DELAY_SECONDS_MAX = 900;
 const VISIBILITY_SECONDS_MAX = 43_200;
 const ENTRIES_MAX = 10;
+const WAIT_SECONDS_MAX = 20;
+/** Between looks at an empty queue. Milliseconds. */
+const LOOK_MS = 20;
 
 const refused = (type: string): AwsJsonAnswer => ({ kind: 'refused', type: `com.amazonaws.sqs#${type}` });
 const isWholeSeconds = (value: unknown, max: number): value is number =>
@@ -23,8 +28,14 @@ const isWholeSeconds = (value: unknown, max: number): value is number =>
 
 export function startSqsServer({ queueByUrl, nowMs }: SqsServerOptions): Promise<AwsJsonServer> {
   const onQueue =
-    (handle: (queue: LocalQueue, input: Readonly<Record<string, unknown>>, traceHeader?: string) => AwsJsonAnswer) =>
-    (body: unknown, traceHeader?: string): AwsJsonAnswer => {
+    (
+      handle: (
+        queue: LocalQueue,
+        input: Readonly<Record<string, unknown>>,
+        traceHeader?: string,
+      ) => AwsJsonAnswer | Promise<AwsJsonAnswer>,
+    ) =>
+    (body: unknown, traceHeader?: string): AwsJsonAnswer | Promise<AwsJsonAnswer> => {
       const input = isObject(body) ? body : {};
       const queue = queueByUrl(String(input['QueueUrl']));
       return queue === undefined ? refused('QueueDoesNotExist') : handle(queue, input, traceHeader);
@@ -51,8 +62,37 @@ export function startSqsServer({ queueByUrl, nowMs }: SqsServerOptions): Promise
           ? { kind: 'answer', body: {} }
           : refused('ReceiptHandleIsInvalid');
       }),
+      'AmazonSQS.ReceiveMessage': onQueue(
+        async (queue, { MaxNumberOfMessages: max = 1, WaitTimeSeconds: wait = 0 }) => {
+          if (!isWholeSeconds(wait, WAIT_SECONDS_MAX) || !isWholeSeconds(max, ENTRIES_MAX) || max === 0) {
+            return refused('InvalidParameterValue');
+          }
+          return { kind: 'answer', body: { Messages: await receive(queue, { max, waitMs: wait * 1_000, nowMs }) } };
+        },
+      ),
+      'AmazonSQS.DeleteMessage': onQueue((queue, { ReceiptHandle: handle }) => {
+        queue.delete(String(handle));
+        return { kind: 'answer', body: {} };
+      }),
     },
   });
+}
+
+async function receive(
+  queue: LocalQueue,
+  { max, waitMs, nowMs }: { readonly max: number; readonly waitMs: number; readonly nowMs: () => number },
+): Promise<readonly object[]> {
+  const deadlineMs = nowMs() + waitMs;
+  for (;;) {
+    const received = queue.receive(max, nowMs());
+    if (received.length > 0 || nowMs() >= deadlineMs) {
+      return received.map(({ messageId, receiptHandle, body, md5OfBody, sentAtMs, firstReceivedAtMs }) => ({
+        ...{ MessageId: messageId, ReceiptHandle: receiptHandle, Body: body, MD5OfBody: md5OfBody },
+        Attributes: { SentTimestamp: String(sentAtMs), ApproximateFirstReceiveTimestamp: String(firstReceivedAtMs) },
+      }));
+    }
+    await pause(LOOK_MS);
+  }
 }
 
 /** Messages of one call without delays of their own, which functions do not use. */

@@ -8,6 +8,7 @@ import { DOCTOR_USAGE, doctorCommand } from '../doctor.ts';
 import { EXPLAIN_USAGE, explainCommand } from '../explain.ts';
 import { JOIN_USAGE, joinCommand } from '../join-command.ts';
 import { KUBECONFIG_USAGE, kubeconfigCommand } from '../kubeconfig-command.ts';
+import { PROVE_USAGE } from '../prove/usage.ts';
 import { TOKEN_USAGE, tokenCommand } from '../token.ts';
 import { VERSION_USAGE, versionCommand } from '../version.ts';
 
@@ -66,6 +67,7 @@ const COMMANDS: Readonly<Record<string, (args: readonly string[], io: CommandIo)
   explain: explainCommand,
   advise: adviseCommand,
   doctor: doctorCommand,
+  prove: async (args, io) => (await import('../prove/prove.ts')).proveCommand(args, io),
   console: consoleCommand,
   version: versionCommand,
 };
@@ -81,6 +83,7 @@ const usages = [
   EXPLAIN_USAGE,
   ADVISE_USAGE,
   DOCTOR_USAGE,
+  PROVE_USAGE,
   CONSOLE_USAGE,
 ].flatMap((usage) => usage.split('\n'));
 const USAGE = ['usage:', ...usages.map((line) => `  ${line}`)].join('\n');

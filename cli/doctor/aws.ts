@@ -68,5 +68,5 @@ function awsFault(action: string, cause: unknown): CommandError {
   if (/Token|Signature|AccessKey|Expired|Credential/.test(name)) {
     return new CommandError(refusal, 'sign in to AWS again, and check the clock of this machine', { cause });
   }
-  return new CommandError(refusal, 'run doctor again in a minute', { cause });
+  return new CommandError(refusal, 'try again in a minute', { cause });
 }
