@@ -8,8 +8,9 @@
 import type { TickQueue } from '../functions/node-monitor/tick-queue.ts';
 import { isRenewal } from '../server/routes.ts';
 import { lastSpokeAtMs } from '../shared/fleet/nodes/health.ts';
-import { nodeHealthOf } from '../shared/fleet/nodes/health-row.ts';
-import { defaultPolicy, type Policy } from '../shared/fleet/policy.ts';
+import { LEASE, nodeHealthOf } from '../shared/fleet/nodes/health-row.ts';
+import { defaultPolicy, type Policy, steadySeconds } from '../shared/fleet/policy.ts';
+import { readReports } from '../shared/fleet/witnesses/report-store.ts';
 import { memoryItemStore } from '../shared/store/memory/item-store.ts';
 import { seededFraction } from '../simulation/seeded-random.ts';
 import { createStreams } from '../simulation/streams.ts';
@@ -75,11 +76,17 @@ interface Options {
   readonly policy: Policy;
 }
 
-interface Failure {
-  readonly failedAtMs: number;
-  /** The last heartbeat that was stored before it was marked. */
+interface Mark {
+  /** When the machine began to send its last heartbeat, and when that was stored. Their clocks are the same. */
+  readonly beganAtMs: number;
   readonly spokeAtMs: number;
   readonly markedAtMs: number;
+  /** When the second of two reports was stored; undefined: there were none. */
+  readonly accusedAtMs: number | undefined;
+}
+
+interface Failure extends Mark {
+  readonly failedAtMs: number;
 }
 
 async function measure(report: Report, { machines, cases, policy }: Options): Promise<void> {
@@ -142,9 +149,36 @@ async function measure(report: Report, { machines, cases, policy }: Options): Pr
     nodeHours: rounded(((time.nowMs() - fromMs) / 3_600_000) * machines * sites.length),
     errors: cluster.errors.length,
   });
+  reportParts(report, machines, failures, policy);
 }
 
-type Mark = Pick<Failure, 'spokeAtMs' | 'markedAtMs'>;
+/**
+ * Where the seconds go. A mark follows the later of two times: `witnessGraceSeconds` after the accusation, and the
+ * floor after the last stored heartbeat.
+ */
+function reportParts(report: Report, machines: number, failures: readonly Failure[], policy: Policy): void {
+  const floorMs = 1_000 * steadySeconds(policy.beatIntervalSeconds);
+  const graceMs = 1_000 * policy.witnessGraceSeconds;
+  const accused = failures.flatMap(({ accusedAtMs, ...each }) =>
+    accusedAtMs === undefined ? [] : [{ ...each, accusedAtMs, floorEndsAtMs: each.spokeAtMs + floorMs }],
+  );
+  if (accused.length === 0) return;
+  type Accused = (typeof accused)[number];
+  const dueAtMs = ({ accusedAtMs, floorEndsAtMs }: Accused): number => Math.max(accusedAtMs + graceMs, floorEndsAtMs);
+  const parts: Readonly<Record<string, (each: Accused) => number>> = {
+    'last heartbeat begun → failure': ({ beganAtMs, failedAtMs }) => failedAtMs - beganAtMs,
+    'last heartbeat begun → stored': ({ beganAtMs, spokeAtMs }) => spokeAtMs - beganAtMs,
+    'failure → accusation stored': ({ failedAtMs, accusedAtMs }) => accusedAtMs - failedAtMs,
+    'accusation and its grace period → floor': ({ accusedAtMs, floorEndsAtMs }) =>
+      Math.max(0, floorEndsAtMs - accusedAtMs - graceMs),
+    'due → mark': (each) => each.markedAtMs - dueAtMs(each),
+  };
+  for (const [part, milliseconds] of Object.entries(parts)) {
+    const values = accused.map((each) => milliseconds(each) / 1_000);
+    const at = (share: number): number => rounded(percentile(values, share));
+    report({ machines, part, p10Seconds: at(0.1), p50Seconds: at(0.5), p90Seconds: at(0.9), p99Seconds: at(0.99) });
+  }
+}
 
 function startCluster(time: StormTime, fraction: () => number, policy: Policy) {
   const tables = memoryItemStore({ changesOf: ['objects', 'health'] });
@@ -186,6 +220,19 @@ function startCluster(time: StormTime, fraction: () => number, policy: Policy) {
     if (outcome.kind === 'failed') errors.push(String(outcome.fault));
   }
 
+  async function accusedAtMs(name: string): Promise<number | undefined> {
+    const reports = (await readReports(tables)).flatMap(({ role, sinceMs }) =>
+      sinceMs.has(name) ? [{ role, sinceMs: sinceMs.get(name)! }] : [],
+    );
+    const firstOf = (isWanted: (role: string) => boolean): number =>
+      Math.min(...reports.flatMap(({ role, sinceMs }) => (isWanted(role) ? [sinceMs] : [])));
+    const atMs = Math.max(
+      firstOf((role) => role === 'hub'),
+      firstOf((role) => role !== 'hub'),
+    );
+    return Number.isFinite(atMs) ? atMs : undefined;
+  }
+
   function lookForMarks(): void {
     for (const { sequence, newImage = {}, oldImage = {} } of tables.changes('health', seen)) {
       seen = sequence;
@@ -193,7 +240,12 @@ function startCluster(time: StormTime, fraction: () => number, policy: Policy) {
       const after = nodeHealthOf(newImage);
       if (before?.ready !== 'True' || after?.ready !== 'Unknown') continue;
       marks += 1;
-      waiting.get(after.nodeName)?.({ markedAtMs: time.nowMs(), spokeAtMs: lastSpokeAtMs(after) });
+      const markedAtMs = time.nowMs();
+      const beganAtMs = (LEASE.renewedAtMicros.of(newImage) ?? 0) / 1_000;
+      const found = waiting.get(after.nodeName);
+      void accusedAtMs(after.nodeName).then((atMs) =>
+        found?.({ markedAtMs, beganAtMs, spokeAtMs: lastSpokeAtMs(after), accusedAtMs: atMs }),
+      );
     }
   }
 
