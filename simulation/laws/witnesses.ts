@@ -2,6 +2,10 @@
  * Marks that witnesses caused. A machine with heartbeats is never marked for a report, whoever lies. A mark before the
  * end of the grace period needs two valid witnesses, one of them a relay. At most a third of the zone may be reported.
  *
+ * A mark compares two clocks of ours: that of the receipt and that of the tick. So the shortest silence before a mark
+ * is shorter by their skew. A machine that sends heartbeats directly is silent for less in any case. With a relay that
+ * holds them back it is not: such a machine is only safe while the skew is below a second (docs/decisions/0063).
+ *
  * Since when a machine is reported is computed here from the names in the stored rows alone.
  */
 import { policyOf } from '../../shared/fleet/nodes/node-profile.ts';
@@ -12,7 +16,7 @@ import { marksNodes, type TrueNode } from './truth.ts';
 /** Of a report. Milliseconds. */
 const VALID_MS = 30_000;
 /** A machine that sends heartbeats is silent for less: an interval with jitter, a relay's delay, a direct heartbeat. */
-const steadyMs = (intervalMs: number): number => 1.04 * intervalMs + 4_600;
+const steadyMs = (intervalMs: number): number => 1.04 * intervalMs + 3_600;
 /** If a larger share of a zone is reported, its network is at fault. */
 const DOUBT_SHARE = 1 / 3;
 
@@ -32,7 +36,7 @@ export function marksHaveWitnesses(
   context: LawContext,
   onMarked: (name: string, isWitnessed: boolean) => void,
 ): WitnessesLaw {
-  const { truth, nowMs, least, most, clockSlackMs, fail } = context;
+  const { truth, plan, nowMs, least, most, clockSlackMs, calmSinceMs, machine, fail } = context;
   const reports = new Map<string, StoredReport>();
   /** When each machine was last reported, by anybody of its zone. */
   const reportedAtMs = new Map<string, number>();
@@ -55,9 +59,10 @@ export function marksHaveWitnesses(
     const slackMs = clockSlackMs(node.lastHeartbeatAtMs) + effectMs(context, node.lastHeartbeatAtMs);
     const silentMs = nowMs() - node.lastHeartbeatAtMs;
     const intervalMs = 1_000 * least((policy) => policyOf(policy, node.profile).beatIntervalSeconds);
-    if (silentMs + clockSlackMs(node.lastHeartbeatAtMs, 'steps') < steadyMs(intervalMs)) {
+    if (silentMs + clockSlackMs(node.lastHeartbeatAtMs) < steadyMs(intervalMs)) {
       return `${node.name} was marked ${seconds(silentMs)} after its last heartbeat`;
     }
+    if (isReached(node)) return `${node.name} was marked early, although it is on and its heartbeats can arrive`;
     const zone = [...truth.nodes.values()].filter((each) => each.zone === node.zone);
     // Machines that promised to be silent are not counted. A promise that ended just now may stand for a tick.
     const isPromised = ({ plannedUntilMs, promiseEndedAtMs }: TrueNode): boolean =>
@@ -85,6 +90,14 @@ export function marksHaveWitnesses(
       return `${node.name} was marked ${seconds(silentMs)} after its last heartbeat, with ${valid.length} valid witnesses`;
     }
     return undefined;
+  }
+
+  /** Whether nothing keeps its heartbeats from us. */
+  function isReached({ name, lastHeartbeatAtMs }: TrueNode): boolean {
+    const real = machine(name);
+    if (real === undefined || !real.isOn || calmSinceMs() === undefined) return false;
+    const isSince = real.sinceMs <= lastHeartbeatAtMs && real.lastCutMs < lastHeartbeatAtMs;
+    return isSince && !(real.isRelayed && plan.has('skew'));
   }
 
   return {
