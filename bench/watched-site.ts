@@ -106,10 +106,11 @@ export class WatchedSite {
       const body = JSON.stringify(request.body);
       const authorization = `Bearer ${boundToken(nodeName, body, time.nowMs())}`;
       await time.sleep(SITE_WAY_MS);
-      const received = relayedRequest({ method, target, authorization, body });
+      const collect = request.collectMs?.toString();
+      const received = relayedRequest({ method, target, authorization, collect, body });
       if (received.kind === 'refused') return answered(received.answer);
       const limit = time.sleep(timeoutMs, signal).then(() => NO_ANSWER);
-      const answer = await Promise.race([limit, this.#relay.relay(received.item).then(answered)]);
+      const answer = await Promise.race([limit, this.#relay.relay(received.item, received.collectMs).then(answered)]);
       await time.sleep(SITE_WAY_MS);
       return isGone() ? never() : answer;
     });

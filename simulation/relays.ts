@@ -178,10 +178,11 @@ class Site {
       method: request.method,
       target: request.path,
       authorization: `Bearer ${token}`,
+      collect: request.collectMs?.toString(),
       body,
     });
     if (received.kind === 'refused') return answered(received.answer);
-    const relayed = running.relay.relay(received.item).then(async (answer) => {
+    const relayed = running.relay.relay(received.item, received.collectMs).then(async (answer) => {
       await time.sleep(SITE_LATENCY_MS);
       if (isGone() || this.#process() !== running) return never<KubeAnswer>();
       const mark = markOf(answer);

@@ -17,9 +17,9 @@
  * heartbeat that is already late is sent directly first (rules/relay-use.ts).
  */
 import type { Log } from '../../shared/observability/log.ts';
-import type { KubeAnswer, KubeApi, KubeRequest } from '../ports/kube-api.ts';
+import type { Heartbeat, KubeAnswer, KubeApi, KubeRequest } from '../ports/kube-api.ts';
 import { answeredWith, isTransient } from '../rules/kube-answer.ts';
-import { isRelayUsable, RELAY_WAIT_MS, relayWaitMs } from '../rules/relay-use.ts';
+import { collectMs, isRelayUsable, RELAY_WAIT_MS, relayWaitMs } from '../rules/relay-use.ts';
 import { relayedLease } from '../rules/relayed-lease.ts';
 
 /** After a failure the relay is not used for this long. Milliseconds. */
@@ -28,6 +28,8 @@ const RETRY_AFTER_MS = 60_000;
 export const CHECK_INTERVAL_MS = 300_000;
 /** After an acknowledgement that the cluster does not know, the relay is not used for this long. Milliseconds. */
 const DISTRUST_MS = 3_600_000;
+
+type RelayableRequest = KubeRequest & { readonly heartbeat: Heartbeat };
 
 export interface RelayRouteOptions {
   /** A client of the relay. */
@@ -77,13 +79,16 @@ export function withRelay({ relay, direct, nodeName, monotonicMs, log }: RelayRo
   }
 
   /** Undefined: the heartbeat is sent directly. */
-  async function sendRelayed(request: KubeRequest, waitMs: number): Promise<KubeAnswer | undefined> {
+  async function sendRelayed(request: RelayableRequest, waitMs: number): Promise<KubeAnswer | undefined> {
     const fromMs = monotonicMs();
     const timeoutMs = Math.min(request.timeoutMs ?? waitMs, waitMs);
     const { signal, heartbeat } = request;
-    const urgent = heartbeat?.becomesUrgent;
+    const urgent = heartbeat.becomesUrgent;
     const signals = [signal, urgent].filter((each) => each !== undefined);
-    const answer = await relay.send({ ...request, timeoutMs, signal: AbortSignal.any(signals) });
+    const answer = await relay.send({
+      ...{ ...request, timeoutMs, collectMs: collectMs(timeoutMs, heartbeat.intervalMs) },
+      signal: AbortSignal.any(signals),
+    });
     const lease = relayedLease(answer, request.body, nodeName);
     if (lease !== undefined) {
       if (isFailing) log.info('the relay is used again', { node: nodeName });
@@ -117,20 +122,21 @@ export function withRelay({ relay, direct, nodeName, monotonicMs, log }: RelayRo
 
   return {
     async send(request) {
-      if (request.heartbeat === undefined) return direct.send(request);
-      const { intervalMs, isUrgent = false } = request.heartbeat;
+      const { heartbeat } = request;
+      if (heartbeat === undefined) return direct.send(request);
+      const { intervalMs, isUrgent = false } = heartbeat;
       const nowMs = monotonicMs();
       if (!isUsable(intervalMs) || nowMs < closedUntilMs) return sendDirect(request);
       // While the direct way fails, the relay is the better way, also for a late heartbeat.
       const waitMs = isDirectFailing ? RELAY_WAIT_MS : relayWaitMs(nowMs - acceptedFromMs, intervalMs);
       if (nowMs < checkAtMs && waitMs !== undefined && !isUrgent) {
-        return (await sendRelayed(request, waitMs)) ?? sendDirect(request);
+        return (await sendRelayed({ ...request, heartbeat }, waitMs)) ?? sendDirect(request);
       }
       const checked = await sendDirect(request);
       const isReached = checked.kind === 'answered' && !isTransient(checked);
       if (isReached || request.signal?.aborted === true) return checked;
       checkAtMs = monotonicMs() + RETRY_AFTER_MS;
-      return (await sendRelayed(request, RELAY_WAIT_MS)) ?? checked;
+      return (await sendRelayed({ ...request, heartbeat }, RELAY_WAIT_MS)) ?? checked;
     },
     reconnect() {
       relay.reconnect();

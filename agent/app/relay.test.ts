@@ -155,6 +155,24 @@ describe('a relay', () => {
     expect(requests.map(namesIn).slice(1)).toEqual([['n2', 'leader']]);
   });
 
+  it('sends when the first of its machines may wait no longer', async () => {
+    await known('leader', 'n1', 'n2', 'n3');
+    void relay.relay(itemOf('n1'), 1_500);
+    await clock.pass(200);
+    void relay.relay(itemOf('n2'), 1_000);
+    await clock.pass(999);
+    void relay.relay(itemOf('n3'), 700);
+    expect(requests).toEqual([]);
+    await clock.pass(1);
+    expect(requests.map(namesIn)).toEqual([['n1', 'n2', 'n3']]);
+    // The next batch has its own time.
+    void relay.relay(itemOf('n1'));
+    await clock.pass(1_999);
+    expect(requests).toHaveLength(1);
+    await clock.pass(1);
+    expect(requests.map(namesIn).slice(1)).toEqual([['n1']]);
+  });
+
   it('has another leader half a minute after the last heartbeat of the first', async () => {
     await known('leader', 'n1', 'n2');
     await clock.pass(30_000);

@@ -1,11 +1,11 @@
 /**
  * The relay of a site: it collects the heartbeats of machines and sends them in one request (docs/decisions/0040).
  *
- * A batch is sent 2 s after its first heartbeat, or earlier: when it is full, or when all machines that are expected
- * have sent their heartbeats. A machine counts its interval from the answer, so machines of one batch send the next
- * heartbeat together. One machine leads: a batch is also sent half a second after the leader's heartbeat. The other
- * batches are delayed by more than the leader's, until they meet it. After some rounds the heartbeats of a site are one
- * batch.
+ * A batch is sent 2 s after its first heartbeat, or earlier: when it is full, when all machines that are expected have
+ * sent their heartbeats, or when one of them may wait no longer. A machine counts its interval from the answer, so
+ * machines of one batch send the next heartbeat together. One machine leads: a batch is also sent half a second after
+ * the leader's heartbeat. The other batches are delayed by more than the leader's, until they meet it. After some
+ * rounds the heartbeats of a site are one batch.
  *
  * A machine receives the cluster's own answer. Without one it receives 503, and sends the heartbeat itself. So a relay
  * acknowledges only what is stored. Everything that waits here is bounded, and lost when the process is killed: the
@@ -24,10 +24,8 @@ import type { AgentMeter } from '../ports/meter.ts';
 import type { AgentTime } from '../ports/time.ts';
 import { leasePath } from '../rules/lease.ts';
 import { batchAnswers, batchRequest, notRelayed } from '../rules/relay.ts';
-import { BATCH_WAIT_MS } from '../rules/relay-use.ts';
+import { BATCH_WAIT_MS, COLLECT_AFTER_LEADER_MS, COLLECT_MS } from '../rules/relay-use.ts';
 
-/** How long a batch is collected. Milliseconds. */
-export const COLLECT_MS = 2_000;
 /** Batches that wait for their answers. Further ones are answered 503 at once. */
 const BATCHES_IN_FLIGHT_MAX = 4;
 /**
@@ -35,11 +33,6 @@ const BATCHES_IN_FLIGHT_MAX = 4;
  * batches: without this limit, as fast as the cluster answers, and each one is paid for.
  */
 const BATCH_LIMIT: RequestLimit = { ratePerSecond: 1, burst: 20 };
-/**
- * How long a batch is collected after the heartbeat of the leader. Machines of one batch send the next heartbeat within
- * 4 % of their interval. Milliseconds.
- */
-export const COLLECT_AFTER_LEADER_MS = 500;
 /** A machine that sent a heartbeat within this time is expected to send the next one. Milliseconds. */
 const EXPECTED_FOR_MS = 30_000;
 /** Machines that are expected. Beyond it batches are collected for the whole time. */
@@ -63,7 +56,9 @@ interface Waiting {
 interface OpenBatch {
   readonly waiting: Waiting[];
   bytes: number;
-  /** Aborted when the batch is sent before its time. */
+  /** When it is sent at the latest. Monotonic milliseconds. */
+  dueAtMs: number;
+  /** Aborted when the batch is sent. */
   readonly sealed: AbortController;
 }
 
@@ -84,8 +79,12 @@ export class HeartbeatRelay {
     this.#options = options;
   }
 
-  /** Relays one heartbeat. Resolves with the cluster's answer, or with 503. Never rejects. */
-  relay(item: LeaseBatchItem): Promise<LeaseBatchAnswerItem> {
+  /**
+   * Relays one heartbeat. Resolves with the cluster's answer, or with 503. Never rejects.
+   *
+   * @param collectMs for how long it may be collected, as its machine asks. Milliseconds.
+   */
+  relay(item: LeaseBatchItem, collectMs = COLLECT_MS): Promise<LeaseBatchAnswerItem> {
     const bytes = Buffer.byteLength(JSON.stringify(item)) + 1;
     if (this.#open !== undefined && this.#open.bytes + bytes > LEASE_BATCH_BYTES_MAX) this.#seal(this.#open);
     this.#expect(item.path);
@@ -93,7 +92,7 @@ export class HeartbeatRelay {
     const answered = new Promise<LeaseBatchAnswerItem>((answer) => batch.waiting.push({ item, answer }));
     batch.bytes += bytes;
     if (batch.waiting.length >= LEASE_BATCH_ITEMS_MAX || this.#hasAll(batch)) this.#seal(batch);
-    else if (item.path === this.#leader) this.#sealLater(batch);
+    else this.#sealWithin(batch, item.path === this.#leader ? COLLECT_AFTER_LEADER_MS : collectMs);
     return answered;
   }
 
@@ -115,12 +114,14 @@ export class HeartbeatRelay {
   }
 
   #begin(): OpenBatch {
-    const batch: OpenBatch = { waiting: [], bytes: ENVELOPE_BYTES, sealed: new AbortController() };
+    const batch: OpenBatch = {
+      waiting: [],
+      bytes: ENVELOPE_BYTES,
+      dueAtMs: Number.POSITIVE_INFINITY,
+      sealed: new AbortController(),
+    };
+    batch.sealed.signal.addEventListener('abort', () => void this.#send(batch), { once: true });
     this.#open = batch;
-    void this.#options.time.sleep(COLLECT_MS, batch.sealed.signal).then(() => {
-      if (this.#open === batch) this.#open = undefined;
-      return this.#send(batch);
-    });
     return batch;
   }
 
@@ -129,8 +130,12 @@ export class HeartbeatRelay {
     batch.sealed.abort();
   }
 
-  #sealLater(batch: OpenBatch): void {
-    void this.#options.time.sleep(COLLECT_AFTER_LEADER_MS, batch.sealed.signal).then(() => this.#seal(batch));
+  #sealWithin(batch: OpenBatch, milliseconds: number): void {
+    const { time } = this.#options;
+    const dueAtMs = time.monotonicMs() + milliseconds;
+    if (dueAtMs >= batch.dueAtMs) return;
+    batch.dueAtMs = dueAtMs;
+    void time.sleep(milliseconds, batch.sealed.signal).then(() => this.#seal(batch));
   }
 
   #expect(path: string): void {

@@ -355,7 +355,7 @@ export class AgentProcess {
           address,
           port,
           certificate,
-          relay: (item) => relay.relay(item),
+          relay: (item, collectMs) => relay.relay(item, collectMs),
           site: (line) => site.accept(line),
         }),
       time: systemTime,

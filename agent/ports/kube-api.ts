@@ -8,6 +8,8 @@ export interface KubeRequest {
   readonly contentType?: string;
   /** Asks for an answer without what was sent (`Prefer: return=minimal`, RFC 7240). A server may ignore it. */
   readonly prefersMinimal?: boolean;
+  /** For how long a relay may collect the heartbeat. Milliseconds. Default: the relay decides. */
+  readonly collectMs?: number;
   /** A renewal of this node's Lease. Its token is good for nothing else. */
   readonly heartbeat?: Heartbeat;
   /** A request without an answer in this time has failed. Milliseconds. */

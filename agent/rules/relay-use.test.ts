@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { parsePolicy } from '../../shared/config/policy.ts';
-import { earliestStoredMs, isRelayUsable, limitedAttempt, relayWaitMs } from './relay-use.ts';
+import { collectMs, earliestStoredMs, isRelayUsable, limitedAttempt, relayWaitMs } from './relay-use.ts';
 
 const isPermitted = (beatIntervalSeconds: number, nodeMonitorGracePeriodSeconds: number): boolean =>
   parsePolicy({
@@ -26,10 +26,15 @@ it('a relay is used with the default interval and longer ones, and with none bel
 });
 
 it('a heartbeat waits for the relay until a direct one would be too late, or is sent directly at once', () => {
-  const waits = [0, 9_000, 9_001, 10_400, 11_400, 11_401].map((silentMs) => relayWaitMs(silentMs, 10_000));
-  expect(waits).toEqual([5_000, 5_000, 4_999, 3_600, 2_600, undefined]);
+  const waits = [0, 10_400, 10_401, 11_500, 11_500.1].map((silentMs) => relayWaitMs(silentMs, 10_000));
+  expect(waits).toEqual([2_600, 2_600, 2_599, 1_500, undefined]);
   expect([62_400, 65_200].map((silentMs) => relayWaitMs(silentMs, 60_000))).toEqual([5_000, 5_000]);
   expect(relayWaitMs(Number.POSITIVE_INFINITY, 3_600_000)).toBeUndefined();
+});
+
+it('a relay answers in time, and the next heartbeat can wait for it, too', () => {
+  expect([5_000, 2_600, 1_900, 1_500].map((waitMs) => collectMs(waitMs, 10_000))).toEqual([1_000, 1_000, 900, 500]);
+  expect([10_000, 12_000, 20_000, 60_000].map((each) => collectMs(5_000, each))).toEqual([1_000, 1_000, 1_600, 2_000]);
 });
 
 it('a direct attempt ends while another one is in time; one that is too late for that keeps its limit', () => {

@@ -18,26 +18,43 @@
  *
  * A relay may lie. One that holds back heartbeats, and reports their machine as silent (docs/witnesses.md), must not
  * have it marked. So relayWaitMs also measures: it counts from the begin of the last accepted heartbeat, which is
- * before it was stored. The wait ends when a heartbeat that is sent directly is still stored within steadySeconds, 15 s
- * with an interval of 10 s. If too little time is left for a relay to collect, the heartbeat is sent directly at once:
+ * before it was stored. The wait ends when a heartbeat that is sent directly is still stored within steadySeconds, 14 s
+ * with an interval of 10 s. It also ends when the next heartbeat, sent directly, would be too late otherwise: a relay
+ * may have this one stored at once and answer at the end. If too little time is left for a relay to collect, the
+ * heartbeat is sent directly at once:
  *
  *   begin ── answer ──┼──── interval ────┼── relay hangs ──┼── direct ──┤ stored
- *          ≤ 1 s          ≤ 1.04 × I        ≥ 2.6 s             1 s
+ *          ≤ 1.1 s        ≤ 1.04 × I        ≥ 1.5 s             1 s
  *
- * Machines that are not in one batch yet wait for up to 2 s of collecting, so some of their heartbeats are direct.
+ * The request says for how long the relay may collect (collectMs): 1 s with an interval of 10 s.
  *
  * limitedAttempt bounds each direct attempt, with a relay or without one: another attempt, on a new connection, is
  * still in time. A longer interval leaves each attempt more time, up to the configured limit.
  */
-import { graceSecondsMin, RELAYED_INTERVAL_SECONDS_MIN, steadySeconds } from '../../shared/fleet/policy.ts';
+import {
+  graceSecondsMin,
+  INTERVAL_JITTER,
+  RELAYED_INTERVAL_SECONDS_MIN,
+  steadySeconds,
+} from '../../shared/fleet/policy.ts';
 import type { KubeRequest } from '../ports/kube-api.ts';
 
 /**
  * Time limit of a heartbeat through a relay: 2 s of collecting, the request of the batch, and the site. Milliseconds.
  */
 export const RELAY_WAIT_MS = 5_000;
-/** The shortest wait for a relay: collecting, and a quick answer. Milliseconds. */
-const RELAY_WAIT_MS_MIN = 2_600;
+/** How long a relay collects a batch. Milliseconds. */
+export const COLLECT_MS = 2_000;
+/**
+ * How long a batch is collected after the heartbeat of the leader. Machines of one batch send the next heartbeat within
+ * 4 % of their interval. No heartbeat has a batch sent sooner. Milliseconds.
+ */
+export const COLLECT_AFTER_LEADER_MS = 500;
+/** Time for the request of a batch and for the network of the site, at most and usually. Milliseconds. */
+const BATCH_ANSWER_MS = 1_000;
+const USUAL_ANSWER_MS = 100;
+/** The shortest wait for a relay. Milliseconds. */
+const RELAY_WAIT_MS_MIN = COLLECT_AFTER_LEADER_MS + BATCH_ANSWER_MS;
 /** Time limit of a batch at the relay. Milliseconds. */
 export const BATCH_WAIT_MS = 2_800;
 /** Time for a heartbeat that is sent directly until it is stored. Milliseconds. */
@@ -57,8 +74,24 @@ export const isRelayUsable = (intervalMs: number): boolean => intervalMs >= 1_00
  * @param silentMs since the begin of the last heartbeat that was accepted. Milliseconds.
  */
 export function relayWaitMs(silentMs: number, intervalMs: number): number | undefined {
-  const spareMs = Math.floor(1_000 * steadySeconds(intervalMs / 1_000) - silentMs) - DIRECT_MS;
-  return spareMs < RELAY_WAIT_MS_MIN ? undefined : Math.min(spareMs, RELAY_WAIT_MS);
+  const spareMs = directAtMs(intervalMs) - Math.ceil(silentMs);
+  return spareMs < RELAY_WAIT_MS_MIN ? undefined : Math.min(spareMs, longestWaitMs(intervalMs), RELAY_WAIT_MS);
+}
+
+/** The last moment to send a heartbeat directly, after the begin of the one before. Milliseconds. */
+const directAtMs = (intervalMs: number): number => Math.floor(1_000 * steadySeconds(intervalMs / 1_000)) - DIRECT_MS;
+
+/** With an answer at the end of this wait, the next heartbeat is due at that moment. Milliseconds. */
+const longestWaitMs = (intervalMs: number): number =>
+  directAtMs(intervalMs) - Math.ceil((1 + INTERVAL_JITTER) * intervalMs);
+
+/**
+ * How long a relay may collect for a heartbeat that waits for it for `waitMs`: its answer is then in time, and the next
+ * heartbeat can wait for the relay, too. Milliseconds.
+ */
+export function collectMs(waitMs: number, intervalMs: number): number {
+  const nextMs = longestWaitMs(intervalMs) - RELAY_WAIT_MS_MIN - USUAL_ANSWER_MS;
+  return Math.max(COLLECT_AFTER_LEADER_MS, Math.min(COLLECT_MS, waitMs - BATCH_ANSWER_MS, nextMs));
 }
 
 /**

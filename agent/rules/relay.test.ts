@@ -3,14 +3,27 @@ import { answered, timedOut } from '../../test/support/agent-api.ts';
 import { batchAnswers, batchRequest, notRelayed, refusesReads, relayedRequest, statusAnswer } from './relay.ts';
 
 const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
-const beat = { method: 'PUT', target: `${LEASES}/n-1.a`, authorization: 'Bearer abc', body: '{}' };
+const beat = { method: 'PUT', target: `${LEASES}/n-1.a`, authorization: 'Bearer abc', collect: undefined, body: '{}' };
 
 describe('a request to a relay', () => {
   it.each(['PUT', 'PATCH'])('is relayed: %s of a Lease, with its token', (method) => {
     expect(relayedRequest({ ...beat, method })).toEqual({
       kind: 'heartbeat',
       item: { method, path: `${LEASES}/n-1.a`, token: 'abc', body: '{}' },
+      collectMs: 2_000,
     });
+  });
+
+  it.each([
+    ['1000', 1_000],
+    ['0', 500],
+    ['499', 500],
+    ['2001', 2_000],
+    ['-1', 2_000],
+    ['1e2', 2_000],
+    ['600, 700', 2_000],
+  ])('is collected for the time in its header %j, within bounds', (collect, collectMs) => {
+    expect(relayedRequest({ ...beat, collect })).toMatchObject({ kind: 'heartbeat', collectMs });
   });
 
   it.each(['bearer abc', 'BEARER   abc  '])('has its token in %j', (authorization) => {

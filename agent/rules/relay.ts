@@ -17,9 +17,12 @@ import { LEASE_NAMESPACE } from '../../shared/kinds/leases/resource.ts';
 import { isJsonObject } from '../../shared/kubernetes/json.ts';
 import type { KubeAnswer, KubeRequest } from '../ports/kube-api.ts';
 import { describeAnswer } from './kube-answer.ts';
+import { COLLECT_AFTER_LEADER_MS, COLLECT_MS } from './relay-use.ts';
 
 /** Longest body of a heartbeat. An agent sends some 700 bytes. Bytes. */
 export const RELAYED_BODY_BYTES_MAX = 8_192;
+/** For how long a relay may collect this heartbeat. Milliseconds. */
+export const COLLECT_HEADER = 'x-nodekeeper-collect-ms';
 /** Longest token, as on the server (shared/access/node-token.ts). */
 const TOKEN_CHARACTERS_MAX = 2_048;
 
@@ -34,23 +37,29 @@ export interface ReceivedHeartbeat {
   /** Path and query, as sent. */
   readonly target: string;
   readonly authorization: string | undefined;
+  /** The header `x-nodekeeper-collect-ms`. */
+  readonly collect: string | undefined;
   readonly body: string;
 }
 
 export type RelayedRequest =
-  | { readonly kind: 'heartbeat'; readonly item: LeaseBatchItem }
+  | { readonly kind: 'heartbeat'; readonly item: LeaseBatchItem; readonly collectMs: number }
   | { readonly kind: 'refused'; readonly answer: LeaseBatchAnswerItem };
 
 /** A relay forwards renewals of Leases and nothing else. */
-export function relayedRequest({ method, target, authorization, body }: ReceivedHeartbeat): RelayedRequest {
+export function relayedRequest({ method, target, authorization, collect, body }: ReceivedHeartbeat): RelayedRequest {
   if (!LEASE_PATH.test(target)) return refused(404, 'NotFound', 'a relay serves heartbeats only');
   if (method !== 'PUT' && method !== 'PATCH') {
     return refused(METHOD_NOT_ALLOWED, 'MethodNotAllowed', HEARTBEATS_ONLY);
   }
   const token = BEARER.exec(authorization ?? '')?.[1];
   if (token === undefined || token.length > TOKEN_CHARACTERS_MAX) return refused(401, 'Unauthorized', 'Unauthorized');
-  return { kind: 'heartbeat', item: { method, path: target, token, body } };
+  return { kind: 'heartbeat', item: { method, path: target, token, body }, collectMs: collectMsOf(collect) };
 }
+
+/** Within bounds: anyone in the site can send it. */
+const collectMsOf = (text = ''): number =>
+  /^\d{1,9}$/.test(text) ? Math.min(COLLECT_MS, Math.max(COLLECT_AFTER_LEADER_MS, Number(text))) : COLLECT_MS;
 
 /** Whether a server refused a read of a Lease as a relay does: a cluster asks for a token. */
 export const refusesReads = ({ status, body }: { readonly status: number; readonly body: unknown }): boolean =>

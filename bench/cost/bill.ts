@@ -11,9 +11,8 @@
  */
 
 import { LIST_WITHOUT_PODS_MS } from '../../agent/app/pod-loop.ts';
-import { COLLECT_AFTER_LEADER_MS, COLLECT_MS } from '../../agent/app/relay.ts';
 import { CHECK_INTERVAL_MS } from '../../agent/app/relay-route.ts';
-import { isRelayUsable } from '../../agent/rules/relay-use.ts';
+import { COLLECT_AFTER_LEADER_MS, collectMs, isRelayUsable, RELAY_WAIT_MS } from '../../agent/rules/relay-use.ts';
 import type { FunctionName } from '../../functions/function-list.ts';
 import { type Dollars, SECONDS_A_MONTH, SECONDS_PER_DAY } from '../../shared/cost/prices.ts';
 import { COST_PERIOD_SECONDS } from '../../shared/cost/running-cost.ts';
@@ -189,7 +188,7 @@ function beatThrough(measurement: Measurement, { door, relayMachines, beatSecond
 export function batchItems(machines: number, beatSeconds: number): number {
   const beatMs = 1_000 * beatSeconds;
   if (INTERVAL_JITTER * beatMs <= COLLECT_AFTER_LEADER_MS) return machines;
-  return 1 + (machines - 1) * Math.min(1, COLLECT_MS / beatMs);
+  return 1 + (machines - 1) * Math.min(1, collectMs(RELAY_WAIT_MS, beatMs) / beatMs);
 }
 
 /**

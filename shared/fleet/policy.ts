@@ -50,8 +50,8 @@ export const graceSecondsMin = (beatIntervalSeconds: number): number =>
       : (1 + INTERVAL_JITTER) * beatIntervalSeconds + TWO_HANGS_SECONDS,
   );
 
-/** Time for a relay to answer, and 1 s for a heartbeat that is sent directly without an answer. Seconds. */
-const RELAYED_SPARE_SECONDS = 4.6;
+/** 2.6 s for the answer of a relay, and 1 s for a direct heartbeat after it. Seconds. */
+const RELAYED_SPARE_SECONDS = 3.6;
 
 /**
  * Longest time from one stored heartbeat to the next, while the cluster answers the machine. No report of witnesses

@@ -199,7 +199,10 @@ class Site {
   }
 
   /** A request of a machine to the relay, within its time limit. */
-  async #toRelay(token: string, { method, path, body, timeoutMs = 10_000 }: KubeRequest): Promise<KubeAnswer> {
+  async #toRelay(
+    token: string,
+    { method, path, body, collectMs, timeoutMs = 10_000 }: KubeRequest,
+  ): Promise<KubeAnswer> {
     if (this.fault === 'dead') return timedOut;
     const limit = this.time.sleep(timeoutMs).then(() => timedOut);
     if (this.fault === 'both hang') this.#hangsDirectly.add(token);
@@ -210,11 +213,12 @@ class Site {
       method,
       target: path,
       authorization: `Bearer ${token}`,
+      collect: collectMs?.toString(),
       body: JSON.stringify(body),
     });
     if (received.kind === 'refused') throw new Error(JSON.stringify(received.answer));
     const sentAtMs = this.time.nowMs();
-    const relayed = this.#relayed(received.item);
+    const relayed = this.#relayed(received.item, received.collectMs);
     if (this.fault !== 'slow site') return Promise.race([limit, relayed]);
     const late = relayed.then((answer) =>
       this.time.sleep(sentAtMs + timeoutMs - 100 - this.time.nowMs()).then(() => answer),
@@ -222,12 +226,12 @@ class Site {
     return Promise.race([limit, late]);
   }
 
-  async #relayed(item: LeaseBatchItem): Promise<KubeAnswer> {
+  async #relayed(item: LeaseBatchItem, collectMs: number): Promise<KubeAnswer> {
     if (this.fault === 'lies') {
       const metadata = { name: item.token, namespace: 'kube-node-lease', resourceVersion: '999' };
       return { kind: 'answered', status: 200, body: { kind: 'Lease', metadata } };
     }
-    const { status, body } = await this.#relay.relay(item);
+    const { status, body } = await this.#relay.relay(item, collectMs);
     if (status === 200) this.relayedAnswers += 1;
     return { kind: 'answered', status, body };
   }

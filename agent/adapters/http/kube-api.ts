@@ -10,6 +10,7 @@ import { defined } from '../../../shared/defined.ts';
 import { bytesOf } from '../../../shared/host/http-body.ts';
 import type { Credentials, TokenUse } from '../../ports/credentials.ts';
 import type { KubeAnswer, KubeApi, KubeRequest } from '../../ports/kube-api.ts';
+import { COLLECT_HEADER } from '../../rules/relay.ts';
 import { retryAfter } from '../../rules/retry-after.ts';
 import { createDialler, type Dialler, type Traffic } from './dial.ts';
 import { bareHost, type ProxyEnvironment, proxyFor } from './proxy-choice.ts';
@@ -150,7 +151,7 @@ function sendRequest(request: PreparedRequest, connection: Connection): Promise<
 }
 
 function requestOptions(
-  { method, path, contentType = 'application/json', prefersMinimal = false, token, bytes }: PreparedRequest,
+  { method, path, contentType = 'application/json', prefersMinimal = false, collectMs, token, bytes }: PreparedRequest,
   { server, agent, headers }: Connection,
 ): RequestOptions {
   return {
@@ -165,6 +166,7 @@ function requestOptions(
       authorization: `Bearer ${token}`,
       'user-agent': USER_AGENT,
       ...(prefersMinimal ? { prefer: 'return=minimal' } : {}),
+      ...(collectMs === undefined ? {} : { [COLLECT_HEADER]: String(collectMs) }),
       ...(bytes === undefined ? {} : { 'content-type': contentType, 'content-length': bytes.length }),
     },
   };

@@ -25,14 +25,16 @@ async function world(
   waitingMax = 1_000,
 ) {
   const items: LeaseBatchItem[] = [];
+  const collecting: number[] = [];
   const server = await serveRelay({
     address: '127.0.0.1',
     port: 0,
     certificate,
     waitingMax,
     site: () => ({ received() {}, closed() {} }),
-    relay: async (item) => {
+    relay: async (item, collectMs) => {
       items.push(item);
+      collecting.push(collectMs);
       return answer(item);
     },
   });
@@ -51,7 +53,7 @@ async function world(
     closers.push(() => api.close());
     return api;
   };
-  return { server, items, client };
+  return { server, items, collecting, client };
 }
 
 const beat: KubeRequest = { method: 'PUT', path: leasePath('n1'), body: { é: 1 }, heartbeat: { intervalMs: 10_000 } };
@@ -107,6 +109,13 @@ describe('the server of a relay', () => {
       body: { kind: 'Status' },
     });
     expect(items).toEqual([{ method: 'PUT', path: leasePath('n1'), token: 'bound.to.{"é":1}', body: '{"é":1}' }]);
+  });
+
+  it('collects a heartbeat for as long as its machine says', async () => {
+    const { client, collecting } = await world();
+    await client().send({ ...beat, collectMs: 700 });
+    await client().send(beat);
+    expect(collecting).toEqual([700, 2_000]);
   });
 
   it.each<[string, KubeRequest, number]>([

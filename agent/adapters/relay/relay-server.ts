@@ -12,7 +12,7 @@ import { createSecureContext } from 'node:tls';
 import type { LeaseBatchAnswerItem, LeaseBatchItem } from '../../../shared/fleet/nodes/lease-batch.ts';
 import { bytesOf } from '../../../shared/host/http-body.ts';
 import type { AcceptSiteLine } from '../../ports/site.ts';
-import { notRelayed, RELAYED_BODY_BYTES_MAX, relayedRequest, statusAnswer } from '../../rules/relay.ts';
+import { COLLECT_HEADER, notRelayed, RELAYED_BODY_BYTES_MAX, relayedRequest, statusAnswer } from '../../rules/relay.ts';
 import { SITE_PATH, SITE_PROTOCOL } from '../../rules/site-message.ts';
 import { openSiteLine } from '../site/site-line.ts';
 import type { CertifiedKey } from './certificates.ts';
@@ -26,7 +26,7 @@ export interface RelayServerOptions {
   /** Heartbeats that wait for their answers; others are refused at once. Default: 1,000. */
   readonly waitingMax?: number;
   /** Never rejects. */
-  readonly relay: (item: LeaseBatchItem) => Promise<LeaseBatchAnswerItem>;
+  readonly relay: (item: LeaseBatchItem, collectMs: number) => Promise<LeaseBatchAnswerItem>;
   /** Machines that keep a connection for the site (docs/witnesses.md). */
   readonly site: AcceptSiteLine;
 }
@@ -119,9 +119,10 @@ async function answerTo(request: IncomingMessage, { relay }: RelayServerOptions)
     method: request.method ?? '',
     target: request.url ?? '',
     authorization: request.headers.authorization,
+    collect: request.headers[COLLECT_HEADER]?.toString(),
     body: body.toString('utf8'),
   });
-  return received.kind === 'refused' ? received.answer : relay(received.item);
+  return received.kind === 'refused' ? received.answer : relay(received.item, received.collectMs);
 }
 
 function send(response: ServerResponse, { status, retryAfterSeconds, body }: LeaseBatchAnswerItem): void {
