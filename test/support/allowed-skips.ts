@@ -42,6 +42,11 @@ export const allowedSkips: readonly AllowedSkip[] = [
     because: 'pods that reach each other need root, network namespaces and nftables; the rules are tested in memory',
   },
   {
+    file: 'test/agent/nft-updates.test.ts',
+    reason: 'no network namespaces',
+    because: 'the kernel needs root and network namespaces; the transactions are tested in memory',
+  },
+  {
     file: 'test/e2e/three-tier.test.ts',
     reason: 'no network namespaces',
     because: 'machines with addresses of their own need root, network namespaces and nftables',
