@@ -66,7 +66,9 @@ const sources = chosenFiles().map((file) => ({ file, tests: nearTests(ROOT, file
 for (const { file, tests } of sources)
   console.log(`${file}: ${tests.length === 0 ? 'no test' : `${tests.length} test files`}`);
 const reached = sources.filter(({ tests }) => tests.length > 0);
-process.env['MUTANTS_TESTS'] = JSON.stringify([...new Set(reached.flatMap(({ tests }) => tests))]);
+const ranksTotal = Math.max(0, ...reached.map(({ tests }) => tests.length));
+const nearestFirst = Array.from({ length: ranksTotal }, (_, rank) => reached.flatMap(({ tests }) => tests[rank] ?? []));
+process.env['MUTANTS_TESTS'] = JSON.stringify([...new Set(nearestFirst.flat())]);
 process.chdir(ROOT);
 const results = await new Stryker({
   mutate: reached.map(({ file }) => partOf(file)),
