@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { memoryObjects } from '../../test/support/memory-objects.ts';
+import type { ItemStore } from './item-store.ts';
 import { ownedRefs } from './owner-index.ts';
 
 it('an object is found by each owner that it refers to, of one resource or of all, as long as it does', async () => {
@@ -21,4 +22,25 @@ it('an object is found by each owner that it refers to, of one resource or of al
   expect(await ownedRefs(items, 'w')).toEqual([pod]);
   await commit({ kind: 'delete', ref: pod, previous: moved });
   expect([await ownedRefs(items, 'v'), await ownedRefs(items, 'w')]).toEqual([[], []]);
+});
+
+it.each([
+  [8, 8],
+  [9, undefined],
+])('%i pages of one owner are read as %s objects', async (pagesTotal, objects) => {
+  let pages = 0;
+  const asked: unknown[] = [];
+  const query: ItemStore['query'] = async ({ after, beginsWith, consistent }) => {
+    pages += 1;
+    asked.push([after, beginsWith, consistent]);
+    return { items: [{ sk: `pods:default/p${pages}` }], ...(pages < pagesTotal && { next: `k${pages}` }) };
+  };
+  const found = ownedRefs({ query }, 'u', 'pods');
+  if (objects === undefined) await expect(found).rejects.toMatchObject({ code: 'too-large', retryable: false });
+  else expect((await found).map(({ name }) => name)).toEqual(['p1', 'p2', 'p3', 'p4', 'p5', 'p6', 'p7', 'p8']);
+  expect(asked.slice(0, 2)).toEqual([
+    [undefined, 'pods:', true],
+    ['k1', 'pods:', true],
+  ]);
+  expect(pages).toBe(8);
 });

@@ -104,6 +104,18 @@ const PARTS: Readonly<Record<string, Parts>> = {
     },
     unread: { ...annotations, ...status },
   },
+  persistentvolumeclaims: { read: whole, unread: {} },
+  persistentvolumes: { read: whole, unread: {} },
+  storageclasses: { read: annotations, unread: { 'metadata.labels': { app: 'b' }, ...spec } },
+  customresourcedefinitions: {
+    read: {
+      'metadata.deletionTimestamp': 'x',
+      'metadata.finalizers': ['f'],
+      'spec.names': { kind: 'Widget' },
+      'status.acceptedNames': { kind: 'Widget' },
+    },
+    unread: { ...annotations, ...spec, ...status, 'metadata.labels': { app: 'b' } },
+  },
 };
 
 const BASE: KubeObject = {
@@ -162,6 +174,17 @@ describe('the controllers of workloads are started', () => {
     const deleted = withField(waiting, 'metadata.deletionTimestamp', '2026-01-01T00:00:00Z');
     expect(changesWorkloads('widgets', waiting, deleted)).toBe(isStarted);
     expect(changesWorkloads('widgets', BASE, waiting)).toBe(false);
+  });
+
+  it('by a deletion without dependents, of no kind that they do not read', () => {
+    const deleted = withField(BASE, 'metadata.deletionTimestamp', '2026-01-01T00:00:00Z');
+    expect(changesWorkloads('widgets', BASE, deleted)).toBe(false);
+  });
+
+  it('by Endpoints of a client, and not by the lock of a leader election', () => {
+    const lock = withField(BASE, 'metadata.annotations', { 'control-plane.alpha.kubernetes.io/leader': 'a' });
+    expect(changesWorkloads('endpoints', lock, withField(lock, 'subsets', [{ ports: [] }]))).toBe(false);
+    expect(changesWorkloads('endpoints', undefined, lock)).toBe(true);
   });
 
   it('by a change of the certificates of a namespace, and of no other ConfigMap', () => {
