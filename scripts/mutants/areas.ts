@@ -47,9 +47,9 @@ export const TESTS: Globs = {
     'test/agent/{disk-faults,key-rotation,offline-month,windows}.test.ts',
     'test/conformance/{access-matrix,machine-supplied-values,scheduler-other-pods,scheduler-queue}.test.ts',
     'test/conformance/validation/*.test.ts',
-    'test/contract/{cidr-race,item-store,limiter-race}.test.ts',
+    'test/contract/{*-race,hub-price,item-store}.test.ts',
     'test/controllers/{laws,one-bad-object}.test.ts',
-    'test/property/{api-fuzz,cost-of-changes,linear-work,pod-gc}.test.ts',
+    'test/property/{api-fuzz,cost-of-changes,linear-work,pod-gc,replica}.test.ts',
   ],
 };
 

@@ -1,5 +1,5 @@
 /**
- * npm run mutants -- AREA [--files N] [--seed S] | --file F…
+ * npm run mutants -- AREA [--files N] [--lines L] [--seed S] [--minutes M] | --file F…
  *
  * Stryker changes the code a little, one mutant at a time, and runs the near tests that reach the change: a mutant that
  * no test detects shows a test that is missing. Prints each survivor, then the score of each file. Exit code 1 below
@@ -17,13 +17,14 @@ import { nearTests } from './near-tests.ts';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const SCORE_MIN = 0.92;
 
-const USAGE = `Usage: npm run mutants -- AREA [--files N] [--lines L] [--seed S]
-       npm run mutants -- --file FILE…
+const USAGE = `Usage: npm run mutants -- AREA [--files N] [--lines L] [--seed S] [--minutes M]
+       npm run mutants -- --file FILE… [--minutes M]
 
   AREA         controllers, store, access or agent
   --files N    this many files of the area, chosen by the seed (3)
   --lines L    of each chosen file only this many successive lines, chosen by the seed (all)
   --seed S     another choice (1)
+  --minutes M  bound of the run of one mutant (2): more on a busy machine, where a slow run is no detected mutant
   --file FILE  this file instead, which may lie outside of all areas; repeatable`;
 
 const { values, positionals } = parseArgs({
@@ -32,6 +33,7 @@ const { values, positionals } = parseArgs({
     files: { type: 'string', default: '3' },
     lines: { type: 'string' },
     seed: { type: 'string', default: '1' },
+    minutes: { type: 'string', default: '2' },
     file: { type: 'string', multiple: true },
     help: { type: 'boolean', default: false },
   },
@@ -86,9 +88,9 @@ const results = await new Stryker({
   reporters: ['clear-text', 'progress-append-only'],
   clearTextReporter: { allowColor: false, logTests: false, reportTests: false },
   concurrency: 1,
-  // A busy machine needs several times as long: a slow run is no detected mutant. What loops is found by its hits.
   dryRunTimeoutMinutes: 20,
-  timeoutMS: 120_000,
+  // A mutant that exceeds it counts as detected. Most that loop are found sooner, by the number of their hits.
+  timeoutMS: Number(values.minutes) * 60_000,
 }).runMutationTest();
 const count = (...statuses: readonly string[]) => results.filter(({ status }) => statuses.includes(status)).length;
 const detected = count('Killed', 'Timeout');

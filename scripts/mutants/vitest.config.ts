@@ -22,7 +22,9 @@ class NearestFirst extends BaseSequencer {
 
 export default defineConfig({
   test: {
-    testTimeout: 30_000,
+    // A busy machine needs several times as long.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     sequence: { sequencer: NearestFirst },
     projects: [
       { extends: true, test: { name: 'together', isolate: false, include: chosen.filter((test) => !isAlone(test)) } },
