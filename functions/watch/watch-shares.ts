@@ -1,6 +1,7 @@
 /**
  * Which slots of held watches a user may use. A held watch occupies a concurrent execution, so slots are scarce, and
- * one client must not hold all of them.
+ * one client must not hold all of them. Reserved concurrency alone is no answer: an account keeps 100 executions
+ * unreserved, so a new one can reserve none. Lambda does not report that the client of a stream has disconnected.
  *
  * Follows API Priority and Fairness of kube-apiserver (kubernetes.io, "API Priority and Fairness"). Its suggested
  * configuration has a priority level for the group `system:nodes`. A level lends a part of its seats to other levels,

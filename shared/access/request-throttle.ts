@@ -4,6 +4,12 @@
  * of them: one identity gets a small part of a function, however many requests it sends at a time. The throttle of the
  * HTTP API limits the total.
  *
+ * The time is that in which the thread did not wait, and a bounded part of the wait for the tables: slow tables are no
+ * fault of the sender. An identity is admitted while its account is not overdrawn, and pays when its answer is ready.
+ * So the overdraft is one request. CPU time alone would not do: with 256 MB of memory the environment is occupied seven
+ * times as long. Accounts in a table would cost a read and a write per heartbeat, and machines of a site share one
+ * source address.
+ *
  * system:masters is exempt, as in upstream's flow schema of that name: the emergency token, and simulated fleets that
  * use it. Our own probes have limits of their own, far above what they send: a refused probe looks like a failing
  * heartbeat path.

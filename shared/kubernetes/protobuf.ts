@@ -26,6 +26,9 @@ export interface ExpectedType {
  * they bound the nesting. Unknown fields are skipped, as protobuf requires. Source: Kubernetes documentation,
  * "Protobuf encoding".
  *
+ * The table is derived from upstream's sources (scripts/kinds). A library with generated code would be 2 MB, and a
+ * second definition of every kind. Answers stay JSON: in protobuf, compressed, they are 4 % smaller to 10 % larger.
+ *
  * @param expected used where the envelope names no apiVersion or no kind
  */
 export function decodeProtobuf(table: ProtobufTable, body: Uint8Array, expected?: ExpectedType): DecodedProtobuf {

@@ -8,7 +8,7 @@ import type { Statement } from '../../scripts/iam/role-policies.ts';
 const PACKAGE: string = '@cloud-copilot/iam-simulate';
 const ROLE = 'arn:aws:iam::000000000000:role/function';
 
-/** .ci/run installs it, and it is no dependency (docs/decisions/0054-programs-of-others-as-witnesses.md). */
+/** .ci/run installs it. It is no dependency: its license is AGPL-3.0-or-later, which many companies refuse. */
 export const hasTheirEvaluator = (): boolean =>
   existsSync(fileURLToPath(new URL(`../../node_modules/${PACKAGE}`, import.meta.url)));
 

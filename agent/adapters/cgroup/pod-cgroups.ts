@@ -1,6 +1,12 @@
 /**
  * The groups of pods: `kubepods/[burstable/|besteffort/]pod<uid>/<container>.<run>`. Each run of a container has a
- * group of its own, so its counters begin at 0 and the rest of the previous run cannot be in it.
+ * group of its own, so its counters begin at 0 and the rest of the previous run cannot be in it. `oom_kill` belongs to
+ * this run alone.
+ *
+ * They are below a unit of their own with one sleeping process, because systemd removes the group of a unit without a
+ * process. In the group of the agent's unit, systemd could not start the agent again while pods run. Cgroup v1 is not
+ * used: it cannot kill a group. A missing memory controller becomes RLIMIT_DATA, because RLIMIT_AS counts reserved
+ * address space, gigabytes in Node.js, Java and Go.
  */
 import type { KubePod } from '../../../shared/kinds/types.ts';
 import type { Log } from '../../../shared/observability/log.ts';

@@ -10,7 +10,7 @@ export interface DescribeInput {
 
 /**
  * One instance by its id. For an unknown id EC2 returns the error InvalidInstanceID.NotFound, for an instance of
- * another account a response without an instance. A filter returns nothing for both.
+ * another account a response without an instance. A filter returns nothing for both. That rests on EC2's API reference.
  */
 export interface DescribeById {
   readonly instanceId: string;

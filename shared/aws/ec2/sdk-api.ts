@@ -3,6 +3,9 @@
  *
  * A describe call is sent again once after a timeout, a lost connection, a server error or a throttle. A detach is sent
  * once: a second request could arrive after the first one succeeded and would then fail with "not attached".
+ *
+ * The SDK instead of requests by hand: an error in a reader of XML could report a living instance as missing. Its
+ * 560 KB of schemas are a chunk that is loaded with the first call, so a cold start does not read them.
  */
 
 import {
