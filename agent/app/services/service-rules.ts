@@ -217,8 +217,13 @@ export class ServiceRules {
       pods = [],
       namespaces = [],
     } = this.#known?.objects ?? {};
-    const zone = endpoints === 'zone' ? this.#known?.zone : undefined;
-    const place = { nodeName, podNetworks: await podNetworks(), ...defined({ zone }) };
+    const reachesAllZones = endpoints === 'all';
+    const place = {
+      nodeName,
+      podNetworks: await podNetworks(),
+      reachesAllZones,
+      ...defined({ zone: this.#known?.zone }),
+    };
     const ports = balancedPorts(services, endpointSlices, place);
     const isolationsOf = (family: Family) =>
       isolations({ policies: networkPolicies, pods, namespaces }, { ...place, family });

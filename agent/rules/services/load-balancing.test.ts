@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import type { Endpoint, KubeEndpointSlice, KubeService, ServiceSpec } from '../../../shared/kinds/types.ts';
+import type {
+  Endpoint,
+  EndpointHints,
+  KubeEndpointSlice,
+  KubeService,
+  ServiceSpec,
+} from '../../../shared/kinds/types.ts';
 import { type BalancedPort, balancedPorts, type Place } from './load-balancing.ts';
 
 const PLACE: Place = { nodeName: 'edge-1', podNetworks: [] };
@@ -81,6 +87,37 @@ describe('the endpoints of a Service', () => {
       '192.0.2.7',
     ]);
     expect(addresses(only([service()], slices).cluster)).toHaveLength(4);
+    expect(addresses(only([service()], slices, { zone: 'north', reachesAllZones: true }).cluster)).toHaveLength(4);
+  });
+
+  const forZone = (...names: string[]): EndpointHints => ({ forZones: names.map((name) => ({ name })) });
+  const forNode = (node: string, zone: string): EndpointHints => ({ ...forZone(zone), forNodes: [{ name: node }] });
+  it.each<[string, Partial<Place>, hints: (EndpointHints | undefined)[], expected: string[]]>([
+    ['of the zone', { zone: 'north' }, [forZone('north'), forZone('south'), forZone('north')], ['1', '3']],
+    ['of one of the zones', { zone: 'north' }, [forZone('south', 'north'), forZone('south')], ['1']],
+    ['of the Node', { zone: 'north' }, [forNode('edge-1', 'north'), forNode('edge-2', 'north')], ['1']],
+    ['of the zone without one of the Node', { zone: 'north' }, [forNode('n', 'north'), forNode('m', 'south')], ['1']],
+    ['of the zone if one has no hint for Nodes', { zone: 'a' }, [forNode('edge-1', 'a'), forZone('a')], ['1', '2']],
+    ['all, if none is for the zone', { zone: 'north' }, [forZone('south'), forZone('south')], ['1', '2']],
+    ['all, if one has no hint', { zone: 'north' }, [forZone('north'), undefined], ['1', '2']],
+    ['all, if the Node has no zone', {}, [forZone('north'), forZone('south')], ['1', '2']],
+  ])('are those that hints prefer: %s', (_, place, hints, expected) => {
+    const endpoints = hints.map((each, index) => endpoint(`10.0.0.${index + 1}`, each && { hints: each }));
+    const port = only([service()], [slice(endpoints)], { reachesAllZones: true, ...place });
+    expect(addresses(port.cluster)).toEqual(expected.map((last) => `10.0.0.${last}`));
+  });
+
+  it('are not limited by hints of endpoints that are not ready, nor for policies about this Node', () => {
+    const own = { nodeName: 'edge-1', hints: forZone('south') };
+    const slices = [
+      slice([
+        endpoint('10.0.0.1', { hints: forZone('north') }),
+        endpoint('10.0.0.2', own),
+        endpoint('10.0.0.3', { conditions: { ready: false } }),
+      ]),
+    ];
+    const port = only([service()], slices, { zone: 'north', reachesAllZones: true });
+    expect([addresses(port.cluster), addresses(port.local)]).toEqual([['10.0.0.1'], ['10.0.0.2']]);
   });
 
   it('are not those of other machines in the network of the own pods', () => {

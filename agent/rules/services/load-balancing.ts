@@ -26,8 +26,10 @@ const PORT_MAX = 65_535;
 /** What decides which endpoints this machine can reach. */
 export interface Place {
   readonly nodeName: string;
-  /** Value of topology.kubernetes.io/zone of this Node; absent: endpoints of all zones are reached. */
+  /** Value of topology.kubernetes.io/zone of this Node. */
   readonly zone?: string;
+  /** Otherwise endpoints of other zones are not reached, if this Node has a zone. */
+  readonly reachesAllZones?: boolean;
   /** Networks of pods on this machine, as CIDRs. Pods of other machines may have the same addresses in theirs. */
   readonly podNetworks: readonly string[];
 }
@@ -68,6 +70,9 @@ interface Candidate {
   readonly isReady: boolean;
   /** Serves connections although its pod terminates. */
   readonly isLeaving: boolean;
+  /** What the endpoint is preferred for. Absent: no hint. */
+  readonly nodes?: ReadonlySet<string>;
+  readonly zones?: ReadonlySet<string>;
 }
 
 /** Services without a cluster address are left to names. @returns in the order of their ids */
@@ -83,7 +88,7 @@ export function balancedPorts(
   return services
     .flatMap((service) => {
       const own = slicesOf.get(keyOf(service.metadata.namespace, service.metadata.name)) ?? [];
-      return portsOfService(service, own, { nodeName: place.nodeName, isReachable });
+      return portsOfService(service, own, { place, isReachable });
     })
     .toSorted((one, other) => compareText(one.id, other.id));
 }
@@ -107,7 +112,7 @@ export function clusterAddresses({
 const familyOf = (family: 4 | 6): Family => (family === 4 ? 'ip' : 'ip6');
 
 interface Choosing {
-  readonly nodeName: string;
+  readonly place: Place;
   readonly isReachable: (endpoint: Endpoint, address: string, family: Family) => boolean;
 }
 
@@ -133,7 +138,7 @@ function portsOfService(
           family,
           protocol,
           at,
-          ...chosen(candidatesOf(slices, port, { family, address }, choosing)),
+          ...chosen(candidatesOf(slices, port, { family, address }, choosing), choosing.place),
           isInternalLocal: spec?.internalTrafficPolicy === 'Local',
           isExternalLocal: spec?.externalTrafficPolicy === 'Local',
           ...defined({
@@ -154,12 +159,27 @@ export function protocolOf(text = 'TCP'): Protocol | undefined {
 }
 
 /** Ready endpoints, or those that still serve while they terminate if none is ready. For each of both lists. */
-function chosen(candidates: readonly Candidate[]): Pick<BalancedPort, 'cluster' | 'local'> {
-  const usable = (from: readonly Candidate[]): readonly Target[] => {
-    const ready = from.filter(({ isReady }) => isReady);
-    return (ready.length > 0 ? ready : from.filter(({ isLeaving }) => isLeaving)).map(({ target }) => target);
+function chosen(candidates: readonly Candidate[], place: Place): Pick<BalancedPort, 'cluster' | 'local'> {
+  const targetsOf = (from: readonly Candidate[]): readonly Target[] => from.map(({ target }) => target);
+  const leaving = (from: readonly Candidate[]): readonly Candidate[] => from.filter(({ isLeaving }) => isLeaving);
+  const ready = candidates.filter(({ isReady }) => isReady);
+  const local = ready.filter(({ isLocal }) => isLocal);
+  return {
+    cluster: targetsOf(ready.length > 0 ? preferred(ready, place) : leaving(candidates)),
+    local: targetsOf(local.length > 0 ? local : leaving(candidates.filter(({ isLocal }) => isLocal))),
   };
-  return { cluster: usable(candidates), local: usable(candidates.filter(({ isLocal }) => isLocal)) };
+}
+
+/**
+ * Those for this Node, if all have hints for Nodes and one is for this; otherwise so by zones; otherwise all.
+ * Source: pkg/proxy/topology.go (topologyModeFromHints).
+ */
+function preferred(ready: readonly Candidate[], { nodeName, zone }: Place): readonly Candidate[] {
+  const isForNode = ({ nodes }: Candidate): boolean => nodes?.has(nodeName) === true;
+  if (ready.every(({ nodes }) => nodes !== undefined) && ready.some(isForNode)) return ready.filter(isForNode);
+  const isForZone = ({ zones }: Candidate): boolean => zone !== undefined && zones?.has(zone) === true;
+  if (ready.every(({ zones }) => zones !== undefined) && ready.some(isForZone)) return ready.filter(isForZone);
+  return ready;
 }
 
 /** In the order of their addresses: the order of slices and endpoints has no meaning. */
@@ -167,7 +187,7 @@ function candidatesOf(
   slices: readonly KubeEndpointSlice[],
   port: ServicePort,
   service: { readonly family: Family; readonly address: string },
-  { nodeName, isReachable }: Choosing,
+  { place, isReachable }: Choosing,
 ): readonly Candidate[] {
   const found = new Map<string, Candidate>();
   for (const { ports = [], endpoints = [] } of slices) {
@@ -186,24 +206,28 @@ function candidatesOf(
       if (before?.isReady === true) continue;
       found.set(key, {
         target: { address: parsed.text, port: target },
-        isLocal: endpoint.nodeName === nodeName,
+        isLocal: endpoint.nodeName === place.nodeName,
         isReady: ready,
         isLeaving: !ready && serving && terminating,
+        ...defined({ nodes: namesIn(endpoint.hints?.forNodes), zones: namesIn(endpoint.hints?.forZones) }),
       });
     }
   }
   return [...found].toSorted(([one], [other]) => compareText(one, other)).map(([, candidate]) => candidate);
 }
 
+const namesIn = (hints: readonly { readonly name?: string }[] = []): ReadonlySet<string> | undefined =>
+  hints.length === 0 ? undefined : new Set(hints.map(({ name = '' }) => name));
+
 const isSamePort = (one: EndpointPort, other: ServicePort): boolean =>
   (one.name ?? '') === (other.name ?? '') && protocolOf(one.protocol) === protocolOf(other.protocol);
 
 /** An endpoint without a zone or a node, as people write them, is reached from everywhere. */
-function reachability({ nodeName, zone, podNetworks }: Place): Choosing['isReachable'] {
+function reachability({ nodeName, zone, reachesAllZones = false, podNetworks }: Place): Choosing['isReachable'] {
   const own = { ip: rangesOf(podNetworks, 'ip'), ip6: rangesOf(podNetworks, 'ip6') };
   return (endpoint, text, family) => {
     if (endpoint.nodeName === nodeName) return true;
-    if (zone !== undefined && endpoint.zone !== undefined && endpoint.zone !== zone) return false;
+    if (!reachesAllZones && zone !== undefined && endpoint.zone !== undefined && endpoint.zone !== zone) return false;
     if (endpoint.nodeName === undefined || own[family].length === 0) return true;
     const address = addressOf(text, family);
     return address === undefined || !isIn(own[family], address);

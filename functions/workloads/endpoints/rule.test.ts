@@ -227,6 +227,26 @@ describe('EndpointSlices', () => {
     expect(slicesFor(service(spec), [pod('a', parts)], []).create[0]?.endpoints?.[0]?.conditions).toEqual(conditions);
   });
 
+  const zones = new Map([['n', 'north']]);
+  it.each([
+    ['PreferClose', zones, { forZones: [{ name: 'north' }] }],
+    ['PreferSameZone', zones, { forZones: [{ name: 'north' }] }],
+    ['PreferSameNode', zones, { forZones: [{ name: 'north' }], forNodes: [{ name: 'n' }] }],
+    ['PreferSameNode', new Map(), { forNodes: [{ name: 'n' }] }],
+    ['PreferSameZone', new Map(), undefined],
+    [undefined, zones, undefined],
+  ])('have the hints of trafficDistribution %s', (trafficDistribution, of, hints) => {
+    const made = (parts: PodParts) => slicesFor(service({ trafficDistribution }), [pod('a', parts)], [], of).create;
+    expect(made({})[0]?.endpoints?.[0]?.hints).toEqual(hints);
+    expect(made({ ready: false })[0]?.endpoints?.[0]?.hints).toBeUndefined();
+  });
+
+  it('lose their hints with trafficDistribution', () => {
+    const stored = slicesFor(service({ trafficDistribution: 'PreferClose' }), [pod('a')], [], zones).create;
+    const [change] = slicesFor(service(), [pod('a')], stored, zones).update;
+    expect(change?.object.endpoints?.[0]).not.toHaveProperty('hints');
+  });
+
   it('are one empty slice without pods, which stays', () => {
     const { create } = slicesFor(service(), [], []);
     expect([create.length, addresses(create), create[0]?.ports]).toEqual([1, [[]], []]);

@@ -1,6 +1,7 @@
 /**
  * The Endpoints and EndpointSlices of a Service: the addresses of the pods that it selects. Pure.
- * Sources: pkg/controller/endpoint/endpoints_controller.go, pkg/controller/endpointslice/reconciler.go.
+ * Sources: pkg/controller/endpoint/endpoints_controller.go, pkg/controller/endpointslice/reconciler.go,
+ * staging/src/k8s.io/endpointslice/trafficdist/trafficdist.go.
  */
 import { defined } from '../../../shared/defined.ts';
 import { isTerminated } from '../../../shared/kinds/pods/phase.ts';
@@ -25,6 +26,8 @@ export const MANAGED_BY_LABEL = 'endpointslice.kubernetes.io/managed-by';
 export const MANAGER = 'endpointslice-controller.k8s.io';
 const HEADLESS_LABEL = 'service.kubernetes.io/headless';
 const OVER_CAPACITY = 'endpoints.kubernetes.io/over-capacity';
+/** PreferClose is the former name of PreferSameZone. */
+const DISTRIBUTIONS: ReadonlySet<string | undefined> = new Set(['PreferClose', 'PreferSameZone', 'PreferSameNode']);
 /** The limit for one slice, as upstream. */
 const SLICE_ENDPOINTS_MAX = 100;
 /**
@@ -265,7 +268,18 @@ function endpointOf({ ip, isReady, isTerminating, about, zone }: Backend, { spec
     addresses: [ip],
     conditions: { ready, serving: isReady, terminating: isTerminating },
     ...about,
-    ...defined({ zone }),
+    ...defined({ zone, hints: ready ? hintsOf(spec?.trafficDistribution, about.nodeName, zone) : undefined }),
+  };
+}
+
+/** For whom an endpoint is preferred. Each program that routes Services decides by the hints of all ready endpoints. */
+function hintsOf(distribution: string | undefined, nodeName: string | undefined, zone: string | undefined) {
+  if (!DISTRIBUTIONS.has(distribution)) return undefined;
+  const isForNode = distribution === 'PreferSameNode' && nodeName !== undefined;
+  if (zone === undefined && !isForNode) return undefined;
+  return {
+    ...(zone === undefined ? {} : { forZones: [{ name: zone }] }),
+    ...(isForNode ? { forNodes: [{ name: nodeName }] } : {}),
   };
 }
 

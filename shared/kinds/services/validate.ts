@@ -45,7 +45,7 @@ const FAMILIES = ['IPv4', 'IPv6'];
 const FAMILY_POLICIES = ['PreferDualStack', 'RequireDualStack', 'SingleStack'];
 const ADDRESSES_MAX = 100;
 const TOPOLOGY_LABELS_MAX = 16;
-const ZONES_MAX = 8;
+const HINTS_MAX = 8;
 const ENDPOINTS_MAX = 1_000;
 const PORTS_MAX = 20_000;
 
@@ -160,6 +160,7 @@ const isReachable = ({ type, externalIPs = [] }: ServiceSpec): boolean =>
   type === 'LoadBalancer' || type === 'NodePort' || (type === 'ClusterIP' && externalIPs.length > 0);
 
 const TRAFFIC = ['Cluster', 'Local'];
+const DISTRIBUTIONS = ['PreferClose', 'PreferSameZone', 'PreferSameNode'];
 const AFFINITY_SECONDS_MAX = 86_400;
 const HINTS = 'service.kubernetes.io/topology-aware-hints';
 const MODE = 'service.kubernetes.io/topology-mode';
@@ -178,7 +179,7 @@ function validateTraffic({ metadata: { annotations = {} }, spec = {} }: KubeServ
   }
   causes.push(
     ...oneOf('spec.internalTrafficPolicy', spec.internalTrafficPolicy, TRAFFIC),
-    ...oneOf('spec.trafficDistribution', spec.trafficDistribution, ['PreferClose']),
+    ...oneOf('spec.trafficDistribution', spec.trafficDistribution, DISTRIBUTIONS),
   );
   if (sessionAffinity === 'None' && sessionAffinityConfig !== undefined) {
     const why = 'must not be set when session affinity is None';
@@ -309,10 +310,25 @@ function sliceAddressErrors(address: string, type: string): string[] {
 const limited = (field: string, count: number, countMax: number): Cause[] =>
   count > countMax ? [tooMany(field, count, countMax)] : [];
 
+function validateHints(
+  field: string,
+  hints: readonly { readonly name?: string }[] = [],
+  nameErrors: (name: string) => string[],
+): Cause[] {
+  const seen = new Set<string>();
+  return [
+    ...limited(field, hints.length, HINTS_MAX),
+    ...hints.flatMap(({ name = '' }, index) => {
+      const path = `${field}[${index}].name`;
+      const causes = seen.has(name) ? [duplicate(path, name)] : [];
+      seen.add(name);
+      return [...causes, ...errorsAt(path, name, nameErrors)];
+    }),
+  ];
+}
+
 function validateSliceEndpoint(endpoint: Endpoint, type: string, field: string): Cause[] {
   const { addresses = [], nodeName, hostname, hints, deprecatedTopology: topology = {} } = endpoint;
-  const zones = hints?.forZones ?? [];
-  const seen = new Set<string>();
   return [
     ...(addresses.length === 0 ? [required(`${field}.addresses`, 'must contain at least 1 address')] : []),
     ...limited(`${field}.addresses`, addresses.length, ADDRESSES_MAX),
@@ -323,13 +339,8 @@ function validateSliceEndpoint(endpoint: Endpoint, type: string, field: string):
     ...limited(`${field}.deprecatedTopology`, Object.keys(topology).length, TOPOLOGY_LABELS_MAX),
     ...validateLabels(topology, `${field}.deprecatedTopology`),
     ...(hostname === undefined ? [] : errorsAt(`${field}.hostname`, hostname, labelErrors)),
-    ...limited(`${field}.hints.forZones`, zones.length, ZONES_MAX),
-    ...zones.flatMap(({ name = '' }, index) => {
-      const path = `${field}.hints.forZones[${index}].name`;
-      const causes = seen.has(name) ? [duplicate(path, name)] : [];
-      seen.add(name);
-      return [...causes, ...errorsAt(path, name, labelValueErrors)];
-    }),
+    ...validateHints(`${field}.hints.forZones`, hints?.forZones, labelValueErrors),
+    ...validateHints(`${field}.hints.forNodes`, hints?.forNodes, subdomainErrors),
   ];
 }
 

@@ -226,7 +226,12 @@ export const services: Constraint[] = [
   ),
   leftOut('spec.healthCheckNodePort', 'set with Local, immutable', 'no proxy serves it: the server assigns none'),
   at('spec.internalTrafficPolicy', 'Cluster or Local', 'Other', unsupported('supported values: "Cluster", "Local"')),
-  at('spec.trafficDistribution', 'known', 'Other', unsupported('supported values: "PreferClose"')),
+  at(
+    'spec.trafficDistribution',
+    'known',
+    'Other',
+    unsupported('supported values: "PreferClose", "PreferSameZone", "PreferSameNode"'),
+  ),
   on(
     'metadata.annotations[service.kubernetes.io/topology-mode]',
     'the same as topology-aware-hints',
@@ -357,6 +362,24 @@ export const endpointSlices: Constraint[] = [
     'endpoints[0].hints.forZones[0].name',
     'the form of a label value',
     { 'endpoints[0].hints': { forZones: [{ name: 'a b' }] } },
+    invalid(),
+  ),
+  on(
+    'endpoints[0].hints.forNodes',
+    'at most 8',
+    { 'endpoints[0].hints': { forNodes: many(9, { name: 'a' }) } },
+    tooMany('must have at most 8 items'),
+  ),
+  on(
+    'endpoints[0].hints.forNodes[1].name',
+    'unique',
+    { 'endpoints[0].hints': { forNodes: many(2, { name: 'a' }) } },
+    duplicate(),
+  ),
+  on(
+    'endpoints[0].hints.forNodes[0].name',
+    'a DNS subdomain',
+    { 'endpoints[0].hints': { forNodes: [{ name: 'a_b' }] } },
     invalid(),
   ),
   on(
