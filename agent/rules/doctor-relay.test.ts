@@ -44,6 +44,9 @@ describe('the doctor of a machine that uses a relay', () => {
   it('finds nothing if the relay answers with a trusted certificate', () => {
     const message = `${URL} answered in 4 ms, its certificate is trusted and ends in 200 days`;
     expect(using(answered)).toEqual([{ check: 'relay', outcome: 'ok', message }]);
+    expect(using({ ...answered, certificateEndsMs: undefined })).toEqual([
+      { check: 'relay', outcome: 'ok', message: `${URL} answered in 4 ms, its certificate is trusted` },
+    ]);
   });
 
   it.each<[string, RelayReading, string, RegExp, RegExp]>([
@@ -115,6 +118,7 @@ describe('the doctor of a relay', () => {
       'warning the certificate ends in 5 days',
     ]);
     expect(findings[0]?.todo).toMatch(/--name/);
+    expect(fileFindings({ ownNames: [] })).toHaveLength(1);
     expect(fileFindings({ ownNames: undefined })).toMatchObject([{ outcome: 'ok' }]);
   });
 

@@ -101,6 +101,7 @@ describe('the variables of a container', () => {
   it.each<[EnvVar, string]>([
     [{ name: 'A', valueFrom: { secretKeyRef: { name: 's', key: 'k' } } }, 'secret "s" not found'],
     [{ name: 'A', valueFrom: { configMapKeyRef: { name: 'c', key: 'k' } } }, "couldn't find key k in ConfigMap ns/c"],
+    [{ name: 'A', valueFrom: { secretKeyRef: { name: 'e', key: 'k' } } }, "couldn't find key k in Secret ns/e"],
     [{ name: 'A', valueFrom: { configMapKeyRef: { name: 'd', key: 'k' } } }, 'configmaps "d" is forbidden'],
     [{ name: 'A', valueFrom: { fieldRef: { fieldPath: 'spec.x' } } }, 'unsupported fieldPath: spec.x'],
     [
@@ -110,6 +111,7 @@ describe('the variables of a container', () => {
   ])('cannot be known for %j', (variable, message) => {
     const objects = {
       'configmap/c': found({}),
+      'secret/e': found({}),
       'configmap/d': { kind: 'failed' as const, message: 'configmaps "d" is forbidden' },
     };
     expect(envOf({ env: [variable] }, objects)).toEqual({ kind: 'failed', message });

@@ -1,6 +1,6 @@
 /** The tests of a change of a file. Stryker then runs those of them that reach the changed line. */
 import { existsSync, readFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import ts from 'typescript';
 
 /** Suites of what a system of all rules does. They reach most files, by many imports. */
@@ -10,8 +10,10 @@ const WHOLE = /^test\/agent\//;
 const AGENT = /^agent\//;
 /** Other test files outside of the noun's folder. What only more distant tests detect lacks a near test. */
 const OTHERS_MAX = 6;
+/** All of them need minutes, and a mutant that survives runs all it has. */
+const SUITES_MAX = 12;
 
-/** Those that load `source`: of its function, noun or program, of the suites, and a few others by their distance. */
+/** Those that load `source`: of its function, noun or program, the nearest others, and suites: those of its name, then the nearest. */
 export function nearTests(root: string, source: string, tests: readonly string[]): string[] {
   const loading = tests
     .map((test) => ({ test, distance: distancesFrom(root, test).get(source) ?? Number.POSITIVE_INFINITY }))
@@ -20,9 +22,13 @@ export function nearTests(root: string, source: string, tests: readonly string[]
     .map(({ test }) => test);
   const isNear = (test: string): boolean => nounOf(test) === nounOf(source) || (AGENT.test(source) && WHOLE.test(test));
   const own = loading.filter(isNear);
-  const suites = loading.filter((test) => SUITES.test(test));
+  const noun = basename(nounOf(source));
+  const isNamedAfter = (test: string): boolean => basename(test).startsWith(noun);
+  const suites = loading
+    .filter((test) => SUITES.test(test))
+    .sort((a, b) => Number(isNamedAfter(b)) - Number(isNamedAfter(a)));
   const others = loading.filter((test) => !isNear(test) && !SUITES.test(test) && !WHOLE.test(test));
-  return [...own, ...others.slice(0, OTHERS_MAX), ...suites];
+  return [...own, ...others.slice(0, OTHERS_MAX), ...suites.slice(0, SUITES_MAX)];
 }
 
 const nounOf = (path: string): string => dirname(path).split('/').slice(0, 2).join('/');
