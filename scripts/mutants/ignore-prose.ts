@@ -28,6 +28,8 @@ export interface Place {
 
 const SILENT_CALL = /(^|\.)(log|logger|meter|console)\.\w+$/;
 
+const ERROR_NAME = /(Error|Fault)$/;
+
 const textOf = ({ name = '', object, property }: Syntax): string =>
   object === undefined || property === undefined ? name : `${textOf(object)}.${textOf(property)}`;
 
@@ -64,17 +66,24 @@ function fieldOf(property: Place | null | undefined): string {
   return init?.type === 'MemberExpression' || init?.type === 'Identifier' ? `${textOf(init)}.${name}` : '';
 }
 
+/** `override readonly name = 'EnvError'` in its class. */
+const isNameOfError = ({ node, parentPath }: Place): boolean =>
+  parentPath?.node.type === 'ClassProperty' &&
+  parentPath.node.key?.name === 'name' &&
+  ERROR_NAME.test(String(node.value));
+
 /** Why a node and all below it have no mutants; undefined: they have. */
 export function reasonToIgnore(place: Place): string | undefined {
   const { type, value, callee, expression } = place.node;
   // A mutant removes the whole statement.
   if (type === 'ExpressionStatement' && expression !== undefined) return reasonToIgnore({ node: expression });
+  if (isNameOfError(place)) return 'an error';
   if (isDefaultOfObject(place)) return 'a default that no stored object needs';
   if (type === 'StringLiteral' && /\s/.test(String(value))) return 'a sentence';
   if (type === 'TemplateLiteral') return 'a text';
   if (callee === undefined) return undefined;
   if (type === 'CallExpression' && SILENT_CALL.test(textOf(callee))) return 'a log line or a metric';
-  return type === 'NewExpression' && /(Error|Fault)$/.test(textOf(callee)) ? 'an error' : undefined;
+  return type === 'NewExpression' && ERROR_NAME.test(textOf(callee)) ? 'an error' : undefined;
 }
 
 const prose: Ignorer = { shouldIgnore: (path) => reasonToIgnore(path as unknown as Place) };

@@ -55,6 +55,10 @@ it('leaves out sentences, log lines, metrics and errors, and no other value', ()
   expect(reasonOf(statement(own('store', 'write')))).toBeUndefined();
   expect(reasonOf({ type: 'NewExpression', callee: named('TickFault') })).toBe('an error');
   expect(reasonOf({ type: 'NewExpression', callee: named('Map') })).toBeUndefined();
+  const field = (key: string, value: string) => within({ ...EMPTY, value }, { type: 'ClassProperty', key: named(key) });
+  expect(reasonToIgnore(field('name', 'EnvError'))).toBe('an error');
+  expect(reasonToIgnore(field('name', 'pods'))).toBeUndefined();
+  expect(reasonToIgnore(field('kind', 'EnvError'))).toBeUndefined();
 });
 
 const EMPTY: Syntax = { type: 'StringLiteral', value: '' };
