@@ -163,8 +163,13 @@ describe('a node with an instance that', () => {
 
   it('is reported as terminated by an event, but runs according to EC2, is kept', async () => {
     const { fleet } = await started();
+    await tick(fleet, 605);
+    const { comparedMs } = (await rows(fleet))[0]!.seen;
+    fleet.at(606);
     expect(await fleet.controllers.onInstanceChange(ID)).toMatchObject({ processed: 1, deleted: 0 });
     expect(await fleet.node('vm')).toBeDefined();
+    // Its Node is compared with its row by ticks only.
+    expect([comparedMs, (await rows(fleet))[0]!.seen.comparedMs]).toEqual([fleet.nowMs() - 1_000, comparedMs]);
   });
 
   it('is unknown is deleted at the second answer in a row, not the first', async () => {

@@ -152,7 +152,6 @@ export async function processInstance(
     const instance = instanceOf(row);
     return instance.kind === 'ec2' && instance.instanceId === instanceId;
   });
-  if (ofInstance.length === 0) return { ...NOTHING_TO_DO, watched: rows.length };
   const nowMs = clock.nowMs();
   const { deleted, faults } = await processRows(dependencies, cloud, ofInstance, {
     ...pollStrides(rows, { nowMs, periodSeconds: policy.nodeMonitorPeriodSeconds }),
