@@ -5,8 +5,9 @@ import ts from 'typescript';
 
 /** Suites of what a system of all rules does. They reach most files, by many imports. */
 const SUITES = /^test\/(conformance|controllers)\//;
-/** They run whole agents, and are near to the files of the agent only. */
+/** They run whole agents, or sockets and programs of one, and are near to the files of the agent only. */
 const WHOLE = /^test\/agent\//;
+const ADAPTERS = /^agent\/adapters\//;
 const AGENT = /^agent\//;
 /** Other test files outside of the noun's folder. What only more distant tests detect lacks a near test. */
 const OTHERS_MAX = 6;
@@ -27,7 +28,8 @@ export function nearTests(root: string, source: string, tests: readonly string[]
   const suites = loading
     .filter((test) => SUITES.test(test))
     .sort((a, b) => Number(isNamedAfter(b)) - Number(isNamedAfter(a)));
-  const others = loading.filter((test) => !isNear(test) && !SUITES.test(test) && !WHOLE.test(test));
+  const isDistant = (test: string): boolean => WHOLE.test(test) || (ADAPTERS.test(test) && !AGENT.test(source));
+  const others = loading.filter((test) => !isNear(test) && !SUITES.test(test) && !isDistant(test));
   return [...own, ...others.slice(0, OTHERS_MAX), ...suites.slice(0, SUITES_MAX)];
 }
 

@@ -288,9 +288,7 @@ describe('the answer to a probe', () => {
     const witness = await serveWitness({ address, port: 0, nodeName: 'a' });
     closers.push(() => witness.close());
     const asked = Array.from({ length: 200 }, () => probeWitness({ node: 'a', address, port: witness.port }));
-    const answers = (await Promise.all(asked)).filter((each) => each);
-    expect(answers.length).toBeGreaterThan(0);
-    expect(answers.length).toBeLessThan(200);
+    expect(await Promise.all(asked)).toContain(false);
     await until(() => probeWitness({ node: 'a', address, port: witness.port }), { withinMs: 10_000, everyMs: 200 });
   });
 });
