@@ -248,13 +248,19 @@ function lawContext(options: {
 }): LawContext {
   const { setup, state, truth, versions, regularTicksSinceMs, isWitnessed, fail } = options;
   const { time, plan, policy, isPoisoned } = setup;
-  const policies = () => versions.all(state.functions!.policies());
+  // What a process does with another policy is a later step. Laws ask for each node.
+  let known = { step: -1, policies: [] as readonly Policy[] };
+  const policies = (): readonly Policy[] => {
+    const step = time.steps();
+    if (known.step !== step) known = { step, policies: ofProfiles(versions.all(state.functions!.policies())) };
+    return known.policies;
+  };
   return {
     truth,
     plan,
     nowMs: time.nowMs,
-    most: (of) => Math.max(...ofProfiles(policies()).map(of)),
-    least: (of) => Math.min(...ofProfiles(policies()).map(of)),
+    most: (of) => Math.max(...policies().map(of)),
+    least: (of) => Math.min(...policies().map(of)),
     calmSinceMs() {
       const sinceMs = plan.calmSinceMs();
       const ticksMs = regularTicksSinceMs();

@@ -18,8 +18,7 @@ import { objectKey } from '../../shared/store/object-store.ts';
 import { type StoredText, unpackText } from '../../shared/store/packed-text.ts';
 import { SLOTS_PARTITION } from '../../shared/watches/stream-form-store.ts';
 import { FAULT_NAMES } from '../../simulation/faults/catalogue.ts';
-import type { LawName } from '../../simulation/laws/law.ts';
-import type { SimOptions } from '../../simulation/sim-options.ts';
+import type { Plant, PlantedBug } from './find-bug.ts';
 
 /** What the controllers see of the tables, changed on its way. */
 export function seenThrough(change: {
@@ -27,7 +26,7 @@ export function seenThrough(change: {
   readonly read?: (item: Item) => Item;
   /** undefined: it is not done, and said to be. */
   readonly write?: (write: Write) => Write | undefined;
-}): NonNullable<SimOptions['plant']> {
+}): Plant {
   const { transact = (writes) => writes, read = (item) => item, write: writing = (write) => write } = change;
   return {
     items: (items): ItemStore => ({
@@ -63,18 +62,9 @@ const isState = (item: Item): boolean => item['pk'] === 'fleet' && item['sk'] ==
 const without = (item: Item, ...names: string[]): Item =>
   Object.fromEntries(Object.entries(item).filter(([name]) => !names.includes(name)));
 const ALWAYS: Condition = { kind: 'any', of: [{ kind: 'has', attribute: 'pk' }, { kind: 'itemAbsent' }] };
-const withPolicy = (changes: Partial<Policy>): NonNullable<SimOptions['plant']> => ({
+const withPolicy = (changes: Partial<Policy>): Plant => ({
   policy: (policy) => ({ ...policy, ...changes }),
 });
-
-export interface PlantedBug {
-  readonly bug: string;
-  readonly laws: readonly LawName[];
-  readonly plant: NonNullable<SimOptions['plant']>;
-  readonly options?: Partial<SimOptions>;
-  /** The first seed that finds it. Later ones are tried if the simulation has changed. Default: 31. */
-  readonly seed?: number;
-}
 
 /** Each must be found within a few seeds, or the laws watch nothing. */
 export const PLANTED: readonly PlantedBug[] = [
@@ -111,7 +101,7 @@ export const PLANTED: readonly PlantedBug[] = [
   {
     bug: 'a watchdog that treats every chain as alive',
     laws: ['ticks'],
-    plant: blindWatchdog(),
+    plant: blindWatchdog,
     options: { faults: ['lostTicks'], faultsAStorm: 28 },
   },
   {
@@ -287,8 +277,9 @@ export const PLANTED: readonly PlantedBug[] = [
   {
     bug: 'a mounted volume that is detached at once',
     laws: ['volumes'],
+    seed: 16,
     plant: withPolicy({ forceDetachTimeoutSeconds: 1 }),
-    options: { parts: ['volumes'], faults: [] },
+    options: { parts: ['volumes'], faults: [], nodes: 5 },
   },
   {
     bug: 'a mounted volume that is never detached',
@@ -343,22 +334,21 @@ export const PLANTED: readonly PlantedBug[] = [
   {
     bug: 'a node-monitor that a large object keeps from its other work',
     laws: ['L12'],
-    plant: contagious('node-monitor', (item) => textOf(item).length > LARGE_LENGTH),
+    plant: () => contagious('node-monitor', (item) => textOf(item).length > LARGE_LENGTH),
     options: { faults: ['poison'] },
   },
   {
     bug: 'an evictor that an absurd grace keeps from its other work',
     laws: ['L12'],
-    plant: contagious('evictor', (item) =>
-      /"terminationGracePeriodSeconds":(1e\+?300|1e\+?12|\d{13,})/.test(textOf(item)),
-    ),
+    plant: () =>
+      contagious('evictor', (item) => /"terminationGracePeriodSeconds":(1e\+?300|1e\+?12|\d{13,})/.test(textOf(item))),
     options: { faults: ['poison'] },
   },
   {
     bug: 'timers of all nodes in one item',
     laws: ['L12'],
     seed: 33,
-    plant: timersInOneItem(),
+    plant: timersInOneItem,
     options: { faults: ['poison'] },
   },
   {
@@ -366,12 +356,13 @@ export const PLANTED: readonly PlantedBug[] = [
     laws: ['L12'],
     plant: onlyFor('object-stream', withoutParking()),
     // Throttles a node before another one in its lane is tainted.
-    options: { seed: 6089, hours: 0.25 },
+    seed: 6089,
+    options: { hours: 0.25 },
   },
 ];
 
 /** The time of a binding, by every clock but ours: what the machine says of PodScheduled. */
-function boundByMachine(): NonNullable<SimOptions['plant']> {
+function boundByMachine(): Plant {
   const scheduledMs = (text: unknown): number => {
     const pod = JSON.parse(String(text)) as {
       status?: { conditions?: readonly { type: string; lastTransitionTime?: string }[] };
@@ -406,7 +397,7 @@ function podRef(key: string): ObjectRef {
 }
 
 /** node-monitor counts silence from the renewTime that the machine wrote, and its marks have no conditions. */
-function markedByRenewTime(): NonNullable<SimOptions['plant']> {
+function markedByRenewTime(): Plant {
   const { items: through } = seenThrough({
     read: (item) =>
       typeof item['t'] === 'number' && item['r'] !== undefined ? { ...item, r: Math.floor(item['t'] / 1_000) } : item,
@@ -423,7 +414,7 @@ function markedByRenewTime(): NonNullable<SimOptions['plant']> {
 }
 
 /** The order in which nodes wait for a taint is that of the renewTimes that they wrote. No other law forbids it. */
-export function queueByRenewTime(): NonNullable<SimOptions['plant']> {
+export function queueByRenewTime(): Plant {
   return {
     items: (items, process) => {
       if (process.name !== 'evictor') return items;
@@ -452,7 +443,7 @@ export function queueByRenewTime(): NonNullable<SimOptions['plant']> {
 const ILL_MS = 20_000;
 
 /** A function that meets bad objects of one machine fails for a while whatever it does: others wait for them. */
-function contagious(name: FunctionName, isBad: (item: Item) => boolean): NonNullable<SimOptions['plant']> {
+function contagious(name: FunctionName, isBad: (item: Item) => boolean): Plant {
   let illUntilMs = 0;
   return {
     items: (items, process) => {
@@ -478,7 +469,7 @@ function contagious(name: FunctionName, isBad: (item: Item) => boolean): NonNull
 }
 
 /** It starts the first chain, and none after it. */
-function blindWatchdog(): NonNullable<SimOptions['plant']> {
+function blindWatchdog(): Plant {
   let starts = 0;
   return {
     controllers: (controllers) => ({
@@ -503,7 +494,7 @@ export const textOf = ({ o: stored }: Item): string =>
 const LARGE_LENGTH = 80_000;
 
 /** No work can be parked, so its record is reported as failed and blocks the records behind it. */
-function withoutParking(): NonNullable<SimOptions['plant']> {
+function withoutParking(): Plant {
   return {
     items: (items) => ({
       ...items,
@@ -516,7 +507,7 @@ function withoutParking(): NonNullable<SimOptions['plant']> {
 }
 
 /** Timers of all nodes share one item's size. */
-function timersInOneItem(): NonNullable<SimOptions['plant']> {
+function timersInOneItem(): Plant {
   const sizes = new Map<string, number>();
   const TIMERS_LENGTH_MAX = 60_000;
   return {
@@ -536,10 +527,7 @@ function timersInOneItem(): NonNullable<SimOptions['plant']> {
 }
 
 /** Only one function has the bug. With the same bug in evictor, most of its pods would be deleted first. */
-export function onlyFor(
-  name: FunctionName,
-  { items: through }: NonNullable<SimOptions['plant']>,
-): NonNullable<SimOptions['plant']> {
+export function onlyFor(name: FunctionName, { items: through }: Plant): Plant {
   return { items: (items, process) => (process.name === name ? (through?.(items, process) ?? items) : items) };
 }
 
@@ -594,7 +582,7 @@ function withoutTolerations(body: string): string {
 }
 
 /** Behaves as if EC2 had not known any instance a period ago, either. */
-function hastyCloud(): NonNullable<SimOptions['plant']> {
+function hastyCloud(): Plant {
   const isWatched = (item: Item): boolean => item['pk'] === 'cloud';
   const { items } = seenThrough({
     read: (item) => {
@@ -621,7 +609,7 @@ function hastyCloud(): NonNullable<SimOptions['plant']> {
 }
 
 /** Behaves as a measurement that found no padding necessary. */
-function withoutPadding(): NonNullable<SimOptions['plant']> {
+function withoutPadding(): Plant {
   const form: Item = { pk: SLOTS_PARTITION, sk: 'form', paddingBytes: 0, measuredMs: 0, deployment: '' };
   return {
     items: (items): ItemStore => ({

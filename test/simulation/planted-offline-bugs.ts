@@ -6,9 +6,8 @@ import { nodeHealthOf } from '../../shared/fleet/nodes/health-row.ts';
 import { OFFLINE_STOP_AFTER } from '../../shared/kinds/pods/offline-stop.ts';
 import type { Item, TransactWrite } from '../../shared/store/item-store.ts';
 import type { SimOptions } from '../../simulation/sim-options.ts';
-import { onlyFor, type PlantedBug, seenThrough, textOf, unconditional } from './planted-bugs.ts';
-
-type Plant = NonNullable<SimOptions['plant']>;
+import type { Plant, PlantedBug } from './find-bug.ts';
+import { onlyFor, seenThrough, textOf, unconditional } from './planted-bugs.ts';
 
 const HEALTH_PARTITION = /^s\d\d$/;
 /** How old the row of a silent node is that the removal rests on. Milliseconds. */
@@ -70,6 +69,7 @@ const PLANTED: readonly PlantedBug[] = [
     bug: 'a removal without a condition on heartbeats',
     laws: ['S2'],
     plant: staleRemoval(),
+    seed: 2,
   },
   { bug: 'a ReplicaSet that replaces pods before they stop', laws: ['S2'], plant: replacesTerminating },
   {
@@ -81,18 +81,20 @@ const PLANTED: readonly PlantedBug[] = [
     bug: 'a machine that counts from the answer of a heartbeat',
     laws: ['S2'],
     plant: { offlineRules: { counted: ({ received, isRelayed }) => (isRelayed ? undefined : received) } },
+    seed: 2,
     options: { troubles: ['lateAnswers'] },
   },
   {
     bug: 'a machine that stops pods before their time',
     laws: ['S1'],
     plant: { offlineRules: { counted: ({ sent, isRelayed }) => (isRelayed ? undefined : before(sent, 300_000)) } },
+    seed: 5,
   },
   {
     bug: 'a machine that believes its relay',
     laws: ['S2'],
     plant: { ...LYING_RELAYS.plant, offlineRules: { counted: ({ sent }) => sent } },
-    seed: 2,
+    seed: 5,
     options: { parts: LYING_RELAYS.parts, troubles: ['cut'] },
   },
   {

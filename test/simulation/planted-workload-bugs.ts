@@ -4,9 +4,8 @@ import type { KubeDeployment, KubeReplicaSet, KubeStatefulSet } from '../../func
 import type { KubeDaemonSet, KubeJob, KubeObject, KubePod } from '../../shared/kinds/types.ts';
 import type { Item, TransactWrite } from '../../shared/store/item-store.ts';
 import type { SimOptions } from '../../simulation/sim-options.ts';
-import { onlyFor, type PlantedBug, seenThrough, textOf, unconditional } from './planted-bugs.ts';
-
-type Plant = NonNullable<SimOptions['plant']>;
+import type { Plant, PlantedBug } from './find-bug.ts';
+import { onlyFor, seenThrough, textOf, unconditional } from './planted-bugs.ts';
 
 const isOf = (resource: string, pk: unknown): boolean => String(pk).startsWith(`o#${resource}#`);
 
@@ -215,16 +214,16 @@ export const PLANTED_IN_WORKLOADS: readonly PlantedBug[] = [
   {
     bug: 'a rollout that ignores total disruption',
     laws: ['L15'],
-    seed: 34,
+    seed: 12,
     plant: onlyFor('workloads', seenThrough({ read: withoutTotalDisruption })),
-    options: { ...PART, faults: ['siteCut'], faultsAStorm: 28 },
+    options: { ...PART, faults: ['siteCut'], faultsAStorm: 28, nodes: 5 },
   },
   {
     bug: 'an eviction that ignores the gate',
     laws: ['L15'],
-    seed: 49,
+    seed: 16,
     plant: onlyFor('evictor', seenThrough({ read: withOpenGate })),
-    options: { ...PART, faults: ['apiOutage'], faultsAStorm: 28 },
+    options: { ...PART, faults: ['apiOutage'], faultsAStorm: 28, nodes: 5 },
   },
   {
     bug: 'a collector that does not find owners that are stored',

@@ -24,7 +24,7 @@ describe('npm run sim', () => {
   });
 
   it('runs the same in a SQLite file, which agrees with the memory store on every write', async () => {
-    const args = ['--seed', '3', '--hours', '0.1', '--json'];
+    const args = ['--seed', '3', '--hours', '0.05', '--json'];
     const inFile = await outputOf(...args, '--store', 'sqlite');
     expect(inFile.code).toBe(SIM_EXIT.holds);
     expect(inFile).toEqual(await outputOf(...args));
