@@ -154,6 +154,8 @@ const CLUSTER_OK = {
   ticks: 'ok',
   'safety-gate': 'ok',
   watches: 'ok',
+  hub: 'notApplicable',
+  hubs: 'notApplicable',
 };
 const LIMITS_OK = {
   'lambda-concurrency': 'ok',

@@ -27,6 +27,7 @@ import {
   ticksFinding,
   watchesFinding,
 } from './doctor/cluster-checks.ts';
+import { checkHub, checkHubs } from './doctor/hub-checks.ts';
 import type { Load } from './doctor/limits.ts';
 import { limitChecks } from './doctor/limits-check.ts';
 import { checkLocalMetrics, checkMetrics } from './doctor/metrics-check.ts';
@@ -151,6 +152,8 @@ async function allResults(
     { name: 'ticks', run: behind(async () => ofState(await state(), (read) => ticksFinding(context, read))) },
     { name: 'safety-gate', run: behind(async () => ofState(await state(), gateFinding)) },
     { name: 'watches', run: behind(async () => ofState(await state(), watchesFinding)) },
+    { name: 'hub', run: behind(() => checkHub(context)) },
+    { name: 'hubs', run: behind(() => checkHubs(context)) },
     ...accountChecks(home, context, loadOfCluster),
   ]);
   return [endpoint, ...rest];

@@ -34,7 +34,11 @@ const TICK_WARN_MS = 20_000;
 /** The alarm node-monitor-ticks has the same limit. */
 const TICK_FAIL_MS = 60_000;
 
-const request = ({ access }: ClusterContext, path: string, more: Partial<ExchangeRequest> = {}): Promise<Exchange> =>
+export const request = (
+  { access }: ClusterContext,
+  path: string,
+  more: Partial<ExchangeRequest> = {},
+): Promise<Exchange> =>
   measuredExchange({
     method: 'GET',
     ca: access.ca,
@@ -111,7 +115,7 @@ const messageOf = ({ object, status }: Exchange): string => {
   return typeof message === 'string' ? `${status}, ${message}` : String(status);
 };
 
-const unexpected = (what: string, response: Exchange): Finding =>
+export const unexpected = (what: string, response: Exchange): Finding =>
   fail(
     `${what} failed: HTTP status ${messageOf(response)}`,
     response.status === 429
@@ -201,7 +205,7 @@ export async function checkProbe(context: ClusterContext): Promise<Finding> {
   );
 }
 
-const isForbidden = ({ status }: Exchange): boolean => status === 401 || status === 403;
+export const isForbidden = ({ status }: Exchange): boolean => status === 401 || status === 403;
 
 const serverNowMs = ({ clockMs }: ClusterContext, { dateMs }: Exchange): number =>
   dateMs === undefined ? clockMs() : midSecondMs(dateMs);

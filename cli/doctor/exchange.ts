@@ -17,8 +17,11 @@ export interface ExchangeRequest {
 
 export interface Exchange {
   readonly status: number;
+  readonly text: string;
   /** The body as JSON. undefined: it is not JSON. */
   readonly object: unknown;
+  /** The Warning header. */
+  readonly warning: string | undefined;
   /** The Date header, whole seconds. undefined: absent or malformed. Epoch milliseconds. */
   readonly dateMs: number | undefined;
   readonly durationMs: number;
@@ -44,9 +47,12 @@ export async function measuredExchange(request: ExchangeRequest): Promise<Exchan
     const tls = tlsOf(answer);
     const bytes = await bytesOf(answer, BODY_BYTES_MAX);
     if (bytes === undefined) throw new Error('the response is too long');
+    const text = bytes.toString('utf8');
     return {
       status: answer.statusCode ?? 0,
-      object: jsonOf(bytes.toString('utf8')),
+      text,
+      object: jsonOf(text),
+      warning: answer.headers.warning,
       dateMs: dateOf(answer.headers.date),
       durationMs: performance.now() - startedMs,
       tls,

@@ -7,7 +7,7 @@ import type { Replica } from './replica.ts';
 
 /** The hub in its own metrics. */
 export const hubReadings = (
-  { link, holds }: Pick<Replica, 'link' | 'holds'>,
+  { link }: Pick<Replica, 'link'>,
   { passing, shownStatuses }: Pick<Hub, 'passing' | 'shownStatuses'>,
   clock: Clock,
 ): readonly Reading[] => [
@@ -27,12 +27,6 @@ export const hubReadings = (
     },
   },
   {
-    name: 'nodekeeper_hub_held_resources',
-    help: 'Resources in the copy.',
-    type: 'gauge',
-    read: () => storedResources.filter(({ resource }) => holds(resource)).length,
-  },
-  {
     name: 'nodekeeper_hub_passing_requests',
     help: 'Requests, streams and sessions that are being passed to the cluster.',
     type: 'gauge',
@@ -45,6 +39,13 @@ export const hubReadings = (
     read: shownStatuses,
   },
 ];
+
+export const heldFamily = ({ holds }: Pick<Replica, 'holds'>): MetricFamily => ({
+  name: 'nodekeeper_hub_holds',
+  help: '1 for a resource that is in the copy. Reads of the others are passed to the cluster.',
+  type: 'gauge',
+  samples: storedResources.map(({ resource }) => ({ labels: { resource }, value: Number(holds(resource)) })),
+});
 
 export const passedFamily = ({ codes }: Pick<Hub['passing'], 'codes'>): MetricFamily => ({
   name: 'nodekeeper_hub_passed_requests_total',

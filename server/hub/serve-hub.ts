@@ -28,7 +28,7 @@ import { changeSignals } from '../watches/change-signals.ts';
 import { clusterConnection } from './cluster-connection.ts';
 import { composeHub, type Hub } from './compose-hub.ts';
 import { firstContact } from './first-contact.ts';
-import { hubReadings, passedFamily } from './hub-readings.ts';
+import { heldFamily, hubReadings, passedFamily } from './hub-readings.ts';
 import { PASSED_MAX } from './passing.ts';
 import { openReplica, type Replica } from './replica.ts';
 
@@ -122,7 +122,7 @@ export async function startHub(
       pause,
       log,
       meter: metrics,
-      families: () => [passedFamily(composed.passing), ...metrics.families()],
+      families: () => [heldFamily(copy), passedFamily(composed.passing), ...metrics.families()],
       checks,
     });
     hub = composed;

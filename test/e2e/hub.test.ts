@@ -5,14 +5,19 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CoreV1Api, KubeConfig, makeInformer } from '@kubernetes/client-node';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { CommandError } from '../../cli/command.ts';
+import type { CheckResult } from '../../cli/doctor/check.ts';
+import { doctorCommand } from '../../cli/doctor.ts';
 import { startHub } from '../../server/hub/serve-hub.ts';
 import { parseServeOptions } from '../../server/options.ts';
 import { makeClientCertificate } from '../support/client-certificate.ts';
 import {
+  ADA,
   Api,
   BOB,
   CLUSTER_ID,
   clusterOfHub,
+  directory,
   hubToken,
   kubeconfigOf,
   NAMESPACES,
@@ -128,6 +133,19 @@ async function hubProcess(args: readonly string[]) {
   return { api: new Api(url, readFileSync(join(args[1]!, 'ca.pem'), 'utf8')), kill };
 }
 
+/** What `nodekeeper doctor` says about hubs, asked at this server. */
+async function doctorAt({ url, ca }: Api): Promise<Readonly<Record<string, Partial<CheckResult>>>> {
+  const caFile = join(directory(), 'ca.pem');
+  writeFileSync(caFile, ca ?? '');
+  const lines: string[] = [];
+  const io = { environment: {}, nowMs: Date.now(), print: (line: string) => lines.push(line) };
+  await doctorCommand(['--server', url, '--token', ADA, '--certificate-authority', caFile, '-o', 'json'], io).catch(
+    (error: unknown) => expect(error).toBeInstanceOf(CommandError),
+  );
+  const { checks } = JSON.parse(lines.join('\n')) as { checks: CheckResult[] };
+  return Object.fromEntries(checks.map((each) => [each.check, each]));
+}
+
 const configMap = (name: string) => ({ body: { metadata: { name } } });
 describe('a hub', { timeout: 120_000 }, () => {
   it('answers reads as the cluster does, and a client reads its own writes', async () => {
@@ -149,6 +167,15 @@ describe('a hub', { timeout: 120_000 }, () => {
     const metrics = (await hub.send('GET', '/hub/metrics')).body as string;
     expect(metrics).toContain('nodekeeper_hub_link_up 1');
     expect(metrics).toMatch(/nodekeeper_hub_passed_requests_total\{code="201"\} 5/);
+    const { hub: found, hubs } = await doctorAt(hub);
+    expect(found).toMatchObject({
+      outcome: 'ok',
+      measured: expect.stringMatching(
+        /^follows the cluster, holds \d+ of \d+ resources; passed are reads of .*secrets/,
+      ),
+    });
+    expect(hubs).toMatchObject({ outcome: 'ok', measured: expect.stringContaining(' of the whole cluster') });
+    expect((await doctorAt(api))['hub']?.measured).toBe('the server is the cluster itself, no hub');
     expect((await hub.send('GET', CONFIG_MAPS, { token: 'unknown' })).status).toBe(401);
     expect((await hub.send('GET', '/hub/metrics', { token: BOB })).status).toBe(403);
     expect((await hub.send('POST', CONFIG_MAPS, { ...configMap('x'), token: BOB })).status).toBe(403);
@@ -170,6 +197,10 @@ describe('a hub', { timeout: 120_000 }, () => {
     expect(read.headers['warning']).toMatch(
       /^199 nodekeeper "this copy is from \d{4}-\d\d-\d\dT[\d:]{8}Z, \d+ s ago: .+"$/,
     );
+    expect((await doctorAt(hub))['hub']).toMatchObject({
+      outcome: 'fail',
+      measured: expect.stringMatching(/^has not followed the cluster for \d+s \(this copy is from .*\); reads are of/),
+    });
     const write = await hub.send('POST', CONFIG_MAPS, configMap('meanwhile'));
     expect(write).toMatchObject({
       status: 503,
