@@ -111,6 +111,7 @@ export function awsCalls(
       ...(method === 'PATCH' ? { contentType: 'application/merge-patch+json' } : {}),
     });
   return {
+    endpoint,
     json: jsonCalls(account),
     ec2: ec2Calls(account),
     reserve: reservations(account),

@@ -38,6 +38,8 @@ export interface HttpStream extends Pick<HttpAnswer, 'status' | 'headers'> {
 }
 
 export interface Calls {
+  /** Base URL of the cluster. */
+  readonly endpoint: string;
   /** An action of the services with JSON protocol, without retries. */
   json(service: 'dynamodb' | 'sqs', action: string, input: AwsJson): Promise<JsonAnswer>;
   /** An action of EC2. Parameters as in its API reference. */

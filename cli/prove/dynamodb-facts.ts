@@ -1,5 +1,5 @@
 /** Facts about DynamoDB. Pure. */
-import { fact, holdsIf, unknown, type Verdict } from './verdict.ts';
+import { fact, holdsIf, isInconclusive, unknown, type Verdict } from './verdict.ts';
 
 /** The error of an answer. Absent: it was successful. */
 export interface Refusal {
@@ -11,8 +11,10 @@ export interface Units extends Refusal {
   readonly units?: number;
 }
 
-const refusedAs = ({ error }: Refusal, expected: string): Verdict =>
-  holdsIf(error === expected, error === undefined ? 'accepted' : `refused: ${error}`);
+const refusedAs = ({ error }: Refusal, expected: string): Verdict => {
+  const reason = error === undefined ? 'accepted' : `refused: ${error}`;
+  return isInconclusive(error) ? unknown(reason) : holdsIf(error === expected, reason);
+};
 
 const unitsAre = ({ error, units }: Units, expected: number): Verdict => {
   if (error !== undefined) return unknown(`the write was refused: ${error}`);

@@ -1,5 +1,5 @@
 /** Facts about EC2's answers for instances that it does not know. Pure. */
-import { fact, holdsIf, type Verdict } from './verdict.ts';
+import { fact, holdsIf, isInconclusive, unknown, type Verdict } from './verdict.ts';
 
 /** An answer of DescribeInstances. */
 export interface Described {
@@ -8,10 +8,12 @@ export interface Described {
   readonly instances: number;
 }
 
+const textOf = ({ error, instances }: Described): string => error ?? `${instances} instances, no error`;
+
 const failsAs =
-  (...codes: readonly string[]) =>
-  ({ error, instances }: Described): Verdict =>
-    holdsIf(error !== undefined && codes.includes(error), error ?? `${instances} instances, no error`);
+  (code: string) =>
+  (described: Described): Verdict =>
+    isInconclusive(described.error) ? unknown(described.error) : holdsIf(described.error === code, textOf(described));
 
 export const EC2_FACTS = {
   'ec2-unknown-id': fact<Described>({
@@ -30,18 +32,20 @@ export const EC2_FACTS = {
     sentence: 'An unknown id in the filter instance-id is only absent from the answer',
     source: 'EC2 API Reference, "DescribeInstances"',
     expected: 'no instance, no error',
-    evaluate: ({ error, instances }) =>
-      holdsIf(error === undefined && instances === 0, error ?? `${instances} instances, no error`),
+    evaluate: (described) =>
+      isInconclusive(described.error)
+        ? unknown(described.error)
+        : holdsIf(described.error === undefined && described.instances === 0, textOf(described)),
   }),
   'ec2-filter-values': fact<{ readonly accepted: Described; readonly refused: Described }>({
     sentence: 'A call accepts 200 values of a filter, and refuses 201',
     source: 'EC2 User Guide, "Filter your resources"; the error is observed',
     expected: 'no error with 200 values, FilterLimitExceeded with 201',
-    evaluate: ({ accepted, refused }) =>
-      holdsIf(
-        accepted.error === undefined && refused.error === 'FilterLimitExceeded',
-        `200: ${accepted.error ?? 'accepted'}; 201: ${refused.error ?? 'accepted'}`,
-      ),
+    evaluate: ({ accepted, refused }) => {
+      const reason = `200: ${textOf(accepted)}; 201: ${textOf(refused)}`;
+      if (isInconclusive(accepted.error) || isInconclusive(refused.error)) return unknown(reason);
+      return holdsIf(accepted.error === undefined && refused.error === 'FilterLimitExceeded', reason);
+    },
   }),
   'ec2-ids-and-pages': fact<Described>({
     sentence: 'Ids and MaxResults exclude each other',

@@ -2,9 +2,13 @@
 import type { Measuring } from './calls.ts';
 import { DYNAMODB_FACTS } from './dynamodb-facts.ts';
 import { EC2_FACTS } from './ec2-facts.ts';
+import { HTTP_FACTS } from './http-facts.ts';
 import { MEASURE_DYNAMODB } from './measure/dynamodb.ts';
 import { MEASURE_EC2 } from './measure/ec2.ts';
+import { MEASURE_HTTP } from './measure/http.ts';
+import { MEASURE_TIME } from './measure/time.ts';
 import type { FactTable, MeasuresOf } from './measures.ts';
+import { TIME_FACTS } from './time-facts.ts';
 import type { Fact, Verdict } from './verdict.ts';
 
 export interface ListedFact extends Pick<Fact<unknown>, 'sentence' | 'source' | 'expected'> {
@@ -17,8 +21,13 @@ export interface ListedFact extends Pick<Fact<unknown>, 'sentence' | 'source' | 
   prove(measuring: Measuring): Promise<Verdict & { readonly measured: unknown }>;
 }
 
-const OBSERVING: ReadonlySet<string> = new Set();
-const DISTURBING: ReadonlySet<string> = new Set();
+const OBSERVING: ReadonlySet<string> = new Set(Object.keys(TIME_FACTS));
+const DISTURBING: ReadonlySet<string> = new Set([
+  'http-api-stopped-function',
+  'url-stopped-function',
+  'url-abandoned-stream',
+  'http-api-throttle',
+]);
 
 function listed<Table extends FactTable>(facts: Table, measures: MeasuresOf<Table>): ListedFact[] {
   return Object.entries(facts).map(([id, { sentence, source, expected, evaluate }]) => ({
@@ -33,6 +42,8 @@ function listed<Table extends FactTable>(facts: Table, measures: MeasuresOf<Tabl
 }
 
 export const FACTS: readonly ListedFact[] = [
+  ...listed(HTTP_FACTS, MEASURE_HTTP),
+  ...listed(TIME_FACTS, MEASURE_TIME),
   ...listed(DYNAMODB_FACTS, MEASURE_DYNAMODB),
   ...listed(EC2_FACTS, MEASURE_EC2),
 ];

@@ -18,6 +18,12 @@ export interface Fact<Measured> {
 /** For tables that list facts of different measurements. */
 export const fact = <Measured>(one: Fact<Measured>): Fact<Measured> => one;
 
+/** Errors of the caller's rights or limits. They say nothing about a fact. */
+const INCONCLUSIVE =
+  /^(Throttl|ProvisionedThroughput|RequestLimitExceeded|AccessDenied|Unauthorized|AuthFailure|UnrecognizedClient|ExpiredToken|RequestExpired|InvalidSignature|HTTP status 5)/;
+
+export const isInconclusive = (error: string | undefined): error is string => INCONCLUSIVE.test(error ?? '');
+
 export const unknown = (reason: string): Verdict => ({ verdict: 'unknown', reason });
 export const holdsIf = (condition: boolean, reason: string): Verdict => ({
   verdict: condition ? 'true' : 'false',

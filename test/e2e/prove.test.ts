@@ -9,10 +9,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { emulationContext, synthesise } from '../../aws-local/assembly/synthesise.ts';
+import { LocalQueue } from '../../aws-local/queues/queue.ts';
+import { startSqsServer } from '../../aws-local/queues/sqs-server.ts';
 import { type LocalSystem, startLocal } from '../../aws-local/runtime.ts';
+import { firingOffsetsMs } from '../../aws-local/schedule/scheduler.ts';
 import { awsCalls } from '../../cli/prove/aws-calls.ts';
 import { awsStacks } from '../../cli/prove/aws-stacks.ts';
-import type { Calls, Measuring } from '../../cli/prove/calls.ts';
+import type { Calls, HttpAnswer, HttpRequest, Measuring } from '../../cli/prove/calls.ts';
 import { FACTS } from '../../cli/prove/fact-list.ts';
 import { REQUESTS_PER_SECOND } from '../../cli/prove/plan.ts';
 import { proveCommand } from '../../cli/prove/prove.ts';
@@ -21,7 +24,17 @@ import { type StandInCloudFormation, startCloudFormation } from '../support/clou
 
 const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 const REGION = 'us-east-1';
-const WINDOW_SECONDS = 3;
+/** A tick is begun within it. */
+const WINDOW_SECONDS = 6;
+const MINUTE_MS = 60_000;
+/** Where answers are false, what is waited for does not come. In the emulation all else is there at once. */
+const PAUSE_MS_MAX = 100;
+const QUEUE_URL = 'https://sqs.us-east-1.amazonaws.com/000000000000/probe';
+/** Times of this machine, which may be busy: that they are measured is shown here, and the bounds with other answers. */
+const TIMES = [
+  ...['lambda-cold-start', 'function-clock', 'url-change-delay', 'stream-delay'],
+  ...['sqs-delay', 'tick-lateness', 'tick-chain'],
+];
 
 let folder: string;
 let system: LocalSystem;
@@ -29,6 +42,19 @@ let cloudFormation: StandInCloudFormation;
 let environment: Record<string, string>;
 let measuring: Measuring;
 let report: Report;
+let sqs: Awaited<ReturnType<typeof startSqsServer>>;
+const queue = new LocalQueue({ name: 'probe', delaySeconds: 0, visibilityTimeoutSeconds: 30, retentionSeconds: 3_600 });
+
+/** The calls of a schedule in the minutes before the window. */
+function fireSchedule(): void {
+  const thisMinuteMs = Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS;
+  for (let minute = -4; minute < 0; minute += 1) {
+    const minuteMs = thisMinuteMs + minute * MINUTE_MS;
+    for (const offsetMs of firingOffsetsMs({ kind: 'aws', seed: 1 }, 'Probe', minuteMs)) {
+      queue.send('{"from":"schedule"}', minuteMs + offsetMs);
+    }
+  }
+}
 
 /** The assembly of the emulation, with the limits of requests that a run deploys. */
 async function assemblyWithLimits(directory: string): Promise<string> {
@@ -60,13 +86,15 @@ beforeAll(async () => {
   writeFileSync(join(folder, 'node_modules/aws-cdk/bin/cdk'), '');
   writeFileSync(join(folder, 'cdk.json'), '{}');
   const assemblyDirectory = await assemblyWithLimits(join(folder, 'assembly'));
-  [system, cloudFormation] = await Promise.all([
+  [system, cloudFormation, sqs] = await Promise.all([
     startLocal({ assemblyDirectory, print: () => {} }),
     startCloudFormation('local', REGION),
+    startSqsServer({ queueByUrl: (url) => (url === QUEUE_URL ? queue : undefined), nowMs: Date.now }),
   ]);
   const { variables } = system.functions[0]!;
   environment = {
     ...Object.fromEntries(Object.entries(variables).filter(([name]) => name.startsWith('AWS_ENDPOINT_URL'))),
+    AWS_ENDPOINT_URL_SQS: sqs.endpoint,
     AWS_ENDPOINT_URL_CLOUDFORMATION: cloudFormation.url,
     AWS_ENDPOINT_URL_CLOUDWATCH_LOGS: cloudFormation.url,
   };
@@ -79,10 +107,11 @@ beforeAll(async () => {
   cloudFormation.newStack = (name) => ({
     status: 'CREATE_COMPLETE',
     outputs: name.includes('Probe')
-      ? { QueueUrl: 'https://sqs.us-east-1.amazonaws.com/000000000000/probe' }
+      ? { QueueUrl: QUEUE_URL }
       : { Endpoint: system.url, HealthTable: health, ObjectsTable: objects, ControlTable: control },
     resources: name.includes('Probe') ? {} : functions,
   });
+  fireSchedule();
   const output = join(folder, 'report.json');
   const io = { environment, nowMs: Date.now(), print: () => {} };
   const args = ['--region', REGION, '--yes', '--window', String(WINDOW_SECONDS), '--output', output];
@@ -98,17 +127,18 @@ beforeAll(async () => {
       const tables = { health, objects, control };
       const named = (id: string): string =>
         functions[Object.keys(functions).find((key) => key.startsWith(id)) ?? ''] ?? '';
+      const pause = async (milliseconds: number) => void (await sleep(Math.min(milliseconds, PAUSE_MS_MAX)));
       measuring = {
-        calls: { ...calls, pause: async (milliseconds) => void (await sleep(milliseconds)) },
+        calls: { ...calls, pause },
         cluster: {
           tables,
           functions: { api: named('ClusterApiFunction'), watch: named('ClusterWatchStreamWatchFunction') },
-          queueUrl: 'https://sqs.us-east-1.amazonaws.com/000000000000/probe',
+          queueUrl: QUEUE_URL,
         },
         suffix: 'again',
         windowSeconds: WINDOW_SECONDS,
       };
-      return calls;
+      return { ...calls, pause };
     },
     directory: folder,
     sleep: async () => {},
@@ -120,12 +150,14 @@ beforeAll(async () => {
 afterAll(async () => {
   await system?.stop();
   await cloudFormation?.close();
+  await sqs?.stop();
   rmSync(folder, { recursive: true, force: true });
 });
 
-it.each(FACTS)('$id is true', ({ id }) => {
+it.each(FACTS)('$id is measured, and true unless it is a time', ({ id }) => {
   const { verdict, reason, measured } = report.facts.find((fact) => fact.id === id)!;
-  expect({ verdict, reason, measured }).toMatchObject({ verdict: 'true' });
+  const expected = TIMES.includes(id) ? {} : { verdict: 'true' };
+  expect({ verdict, reason, measured }).toMatchObject({ measured: expect.anything(), ...expected });
 });
 
 it('leaves nothing', () => {
@@ -133,11 +165,11 @@ it('leaves nothing', () => {
   expect([...cloudFormation.stacks.keys(), ...cloudFormation.logGroups]).toEqual([]);
 });
 
-type Falsify = (calls: Calls) => Partial<Calls>;
+type World = (calls: Calls) => Partial<Calls>;
 
 /** Answers of one action of DynamoDB become others. */
 const dynamodb =
-  (action: string, changed: (body: Record<string, unknown>, status: number) => object, status = 200): Falsify =>
+  (action: string, changed: (body: Record<string, unknown>, status: number) => object, status = 200): World =>
   (calls) => ({
     async json(service, called, input) {
       const answer = await calls.json(service, called, input);
@@ -145,20 +177,105 @@ const dynamodb =
       return { status, body: { ...answer.body, ...changed({ ...answer.body }, answer.status) } };
     },
   });
-const units = (changed: (CapacityUnits: number) => number, action: string): Falsify =>
+const units = (changed: (CapacityUnits: number) => number, action: string): World =>
   dynamodb(action, ({ ConsumedCapacity: consumed }) => ({
     ConsumedCapacity: [consumed]
       .flat()
       .map((one) => ({ CapacityUnits: changed(Number((one as { CapacityUnits: number }).CapacityUnits)) })),
   }));
-const accepting = (action: string): Falsify =>
+const accepting = (action: string): World =>
   dynamodb(action, () => ({ __type: undefined, CancellationReasons: undefined }));
 const ec2 =
-  (status: number, text: string): Falsify =>
+  (status: number, text: string): World =>
   () => ({ ec2: async () => ({ status, text }) });
 
+const http =
+  (changed: (answer: HttpAnswer, request: HttpRequest) => Partial<HttpAnswer>): World =>
+  (calls) => ({
+    async http(request) {
+      const answer = await calls.http(request);
+      return { ...answer, ...changed(answer, request) };
+    },
+  });
+const accepted: World = http(() => ({ status: 200, text: '{"gitVersion":"v1"}' }));
+const streaming =
+  (status: number, arrivedAfterMs = 0): World =>
+  () => ({
+    stream: async () => ({
+      status,
+      headers: {},
+      arrival: async () => Date.now() + arrivedAfterMs,
+      abandon: () => {},
+    }),
+  });
+
+/** Each look at this clock is half a second later. */
+function fastClock(): Pick<Calls, 'nowMs'> {
+  let nowMs = Date.now();
+  return {
+    nowMs: () => {
+      nowMs += 500;
+      return nowMs;
+    },
+  };
+}
+/** Messages, each received twice a look. */
+const messages =
+  (answered: readonly { readonly body: object; readonly sentAtMs: number; readonly receivedAtMs: number }[]): World =>
+  (calls) => ({
+    ...fastClock(),
+    async json(service, action, input) {
+      if (service !== 'sqs') return calls.json(service, action, input);
+      const Messages = answered.map(({ body, sentAtMs, receivedAtMs }) => ({
+        Body: JSON.stringify(body),
+        ReceiptHandle: 'handle',
+        Attributes: { SentTimestamp: String(sentAtMs), ApproximateFirstReceiveTimestamp: String(receivedAtMs) },
+      }));
+      return { status: 200, body: action === 'ReceiveMessage' ? { Messages } : {} };
+    },
+  });
+/** Claims of node-monitor, each look another one. */
+const ticks =
+  ({ slotsApart, lateMs }: { readonly slotsApart: number; readonly lateMs: number }): World =>
+  () => {
+    let claims = 100;
+    return {
+      ...fastClock(),
+      async json() {
+        claims += 1;
+        const slot = claims * slotsApart;
+        const row = { slot, at: slot * 5_000 + lateMs, fence: claims };
+        const Item = Object.fromEntries(Object.entries(row).map(([name, value]) => [name, { N: String(value) }]));
+        return { status: 200, body: { Item } };
+      },
+    };
+  };
+
 /** Each fact's answer in a world in which it is false. */
-const FALSE: Readonly<Record<string, Falsify>> = {
+const FALSE: Readonly<Record<string, World>> = {
+  'lambda-cold-start': http(() => ({ durationMs: 9_000 })),
+  'function-clock': http(({ headers }) => ({
+    headers: { ...headers, date: new Date(Date.parse(String(headers['date'])) + 5_000).toUTCString() },
+  })),
+  'http-api-header-size': accepted,
+  'http-api-body-size': accepted,
+  'watch-redirect': http(({ headers }) => ({ headers: { ...headers, location: `${system.url}/elsewhere` } })),
+  'url-change-delay': streaming(200, 20_000),
+  'url-held-chunk': http(({ text }) => ({ text: text.replace(/"paddingBytes":\d+/, '"paddingBytes":16384') })),
+  'stream-delay': (calls) => ({
+    ...http(({ text }) => ({ text: text.replaceAll('unschedulable', '') }))(calls),
+    ...fastClock(),
+  }),
+  'http-api-stopped-function': (calls) => ({ ...accepted(calls), ...fastClock() }),
+  'url-stopped-function': (calls) => ({ ...streaming(200)(calls), ...fastClock() }),
+  'url-abandoned-stream': streaming(200),
+  'http-api-throttle': accepted,
+  'sqs-delay': messages([{ body: { delaySeconds: 5 }, sentAtMs: 0, receivedAtMs: 15_000 }]),
+  'schedule-minute': messages(
+    [1, 2, 4].map((minute) => ({ body: { from: 'schedule' }, sentAtMs: minute * MINUTE_MS, receivedAtMs: 0 })),
+  ),
+  'tick-lateness': ticks({ slotsApart: 1, lateMs: 4_000 }),
+  'tick-chain': ticks({ slotsApart: 12, lateMs: 0 }),
   'dynamodb-write-unit': units((one) => one + 1, 'UpdateItem'),
   'dynamodb-transaction-units': units((one) => one / 2, 'TransactWriteItems'),
   'dynamodb-one-winner': accepting('UpdateItem'),
@@ -177,6 +294,20 @@ const FALSE: Readonly<Record<string, Falsify>> = {
   'ec2-ids-and-pages': ec2(200, '<reservationSet/>'),
 };
 
+/** The times of a fast machine. */
+const TRUE: Readonly<Record<string, World>> = {
+  'lambda-cold-start': http(() => ({ durationMs: 900 })),
+  'function-clock': http(({ text, headers }) => {
+    const created = /"creationTimestamp":"([^"]+)"/.exec(text)?.[1] ?? '';
+    return { headers: { ...headers, date: new Date(created).toUTCString() } };
+  }),
+  'url-change-delay': streaming(200),
+  'stream-delay': http(({ text }) => ({ text: `${text} node.kubernetes.io/unschedulable` })),
+  'sqs-delay': messages([{ body: { delaySeconds: 5 }, sentAtMs: 0, receivedAtMs: 5_100 }]),
+  'tick-lateness': ticks({ slotsApart: 1, lateMs: 100 }),
+  'tick-chain': ticks({ slotsApart: 1, lateMs: 100 }),
+};
+
 describe('where a fact is false', () => {
   it('has a false world for each fact', () => {
     expect(Object.keys(FALSE)).toEqual(FACTS.map(({ id }) => id));
@@ -186,5 +317,16 @@ describe('where a fact is false', () => {
     const { calls } = measuring;
     const found = await fact.prove({ ...measuring, calls: { ...calls, ...FALSE[fact.id]?.(calls) }, suffix: fact.id });
     expect(found).toMatchObject({ verdict: 'false' });
+  });
+
+  it.each(TIMES)('%s is found true', async (id) => {
+    const { calls } = measuring;
+    const answers = { ...calls, ...TRUE[id]?.(calls) };
+    const found = await FACTS.find((fact) => fact.id === id)?.prove({
+      ...measuring,
+      calls: answers,
+      suffix: `${id}-true`,
+    });
+    expect(found).toMatchObject({ verdict: 'true' });
   });
 });

@@ -12,6 +12,9 @@ const AT_ONCE = 8;
 const LARGE_BYTES = 380_000;
 const LARGE_ITEMS = 4;
 const EXPIRED_SECONDS = 60;
+const ATTEMPTS_MAX = 12;
+const ATTEMPT_MS = 500;
+const THROTTLED = ['ThrottlingException', 'ProvisionedThroughputExceededException'];
 
 /** AWS prefixes names of errors with that of their service. */
 const errorOf = ({ status, body }: JsonAnswer): { readonly error?: string } => {
@@ -33,8 +36,14 @@ class Rows {
     return this.#measuring.cluster.tables.control;
   }
 
-  call(action: string, input: AwsJson): Promise<JsonAnswer> {
-    return this.#measuring.calls.json('dynamodb', action, input);
+  /** A throttled request is sent again: the large items of one measurement leave its partition without capacity. */
+  async call(action: string, input: AwsJson): Promise<JsonAnswer> {
+    const { calls } = this.#measuring;
+    for (let attempt = 1; ; attempt += 1) {
+      const answer = await calls.json('dynamodb', action, input);
+      if (attempt === ATTEMPTS_MAX || !THROTTLED.includes(errorOf(answer).error ?? '')) return answer;
+      await calls.pause(ATTEMPT_MS);
+    }
   }
 
   of(sk: string): { readonly TableName: string; readonly Key: AwsJson } {
@@ -46,9 +55,18 @@ class Rows {
     return this.call('PutItem', { TableName, Item: { ...Key, ...attributes } });
   }
 
+  /** @throws Error when it is refused: nothing can be measured without it */
+  async store(sk: string, attributes: AwsJson): Promise<void> {
+    const { error } = errorOf(await this.put(sk, attributes));
+    if (error !== undefined) throw new Error(`an item was not stored: ${error}`);
+  }
+
+  /** @throws Error when it is refused */
   async get(sk: string): Promise<Readonly<Record<string, { N?: string; S?: string }>> | undefined> {
-    const { body } = await this.call('GetItem', { ...this.of(sk), ConsistentRead: true });
-    return body['Item'] as never;
+    const answer = await this.call('GetItem', { ...this.of(sk), ConsistentRead: true });
+    const { error } = errorOf(answer);
+    if (error !== undefined) throw new Error(`an item was not read: ${error}`);
+    return answer.body['Item'] as never;
   }
 
   /** A page, without its items. */
@@ -80,7 +98,7 @@ export const MEASURE_DYNAMODB: MeasuresOf<typeof DYNAMODB_FACTS> = {
   async 'dynamodb-write-unit'(measuring) {
     const rows = new Rows(measuring, 'unit');
     // The size of a heartbeat's row.
-    await rows.put('a', { text: { S: 'x'.repeat(200) } });
+    await rows.store('a', { text: { S: 'x'.repeat(200) } });
     return unitsOf(await rows.call('UpdateItem', { ...rows.of('a'), ...increment, ReturnConsumedCapacity: 'TOTAL' }));
   },
 
@@ -92,7 +110,7 @@ export const MEASURE_DYNAMODB: MeasuresOf<typeof DYNAMODB_FACTS> = {
 
   async 'dynamodb-one-winner'(measuring) {
     const rows = new Rows(measuring, 'winner');
-    await rows.put('a', { v: { N: '7' } });
+    await rows.store('a', { v: { N: '7' } });
     const answers = await Promise.all(
       Array.from({ length: WRITERS }, () => rows.call('UpdateItem', { ...rows.of('a'), ...isVersion('7') })),
     );
@@ -106,7 +124,7 @@ export const MEASURE_DYNAMODB: MeasuresOf<typeof DYNAMODB_FACTS> = {
 
   async 'dynamodb-condition-item'(measuring) {
     const rows = new Rows(measuring, 'condition');
-    await rows.put('a', { v: { N: '7' } });
+    await rows.store('a', { v: { N: '7' } });
     const answer = await rows.call('UpdateItem', {
       ...rows.of('a'),
       ...isVersion('6'),
@@ -147,10 +165,8 @@ export const MEASURE_DYNAMODB: MeasuresOf<typeof DYNAMODB_FACTS> = {
           TransactItems: [{ Update: { ...rows.of('a'), ...increment } }, ...others],
         });
       });
-      const plain = await Promise.all(
-        Array.from({ length: AT_ONCE }, () => rows.call('UpdateItem', { ...rows.of('a'), ...increment })),
-      );
-      await Promise.all(transactions);
+      const writing = Array.from({ length: AT_ONCE }, () => rows.call('UpdateItem', { ...rows.of('a'), ...increment }));
+      const plain = (await Promise.all([...transactions, ...writing])).slice(AT_ONCE);
       writes += plain.length;
       accepted += plain.filter(({ status }) => status < 300).length;
       conflicts += plain.filter((answer) => errorOf(answer).error === 'TransactionConflictException').length;
@@ -160,7 +176,7 @@ export const MEASURE_DYNAMODB: MeasuresOf<typeof DYNAMODB_FACTS> = {
 
   async 'dynamodb-cancellation-reasons'(measuring) {
     const rows = new Rows(measuring, 'reasons');
-    await rows.put('b', { v: { N: '7' } });
+    await rows.store('b', { v: { N: '7' } });
     const answer = await rows.call('TransactWriteItems', {
       TransactItems: [
         { Update: { ...rows.of('a'), ...increment } },
@@ -183,7 +199,7 @@ export const MEASURE_DYNAMODB: MeasuresOf<typeof DYNAMODB_FACTS> = {
   async 'dynamodb-query-page'(measuring) {
     const rows = new Rows(measuring, 'page');
     for (let index = 0; index < LARGE_ITEMS; index += 1) {
-      await rows.put(`${index}`, { text: { S: 'x'.repeat(LARGE_BYTES) } });
+      await rows.store(`${index}`, { text: { S: 'x'.repeat(LARGE_BYTES) } });
     }
     const { body } = await rows.countPage();
     return {
@@ -198,7 +214,7 @@ export const MEASURE_DYNAMODB: MeasuresOf<typeof DYNAMODB_FACTS> = {
     const { calls } = measuring;
     const rows = new Rows(measuring, 'expired');
     const expiredAtMs = calls.nowMs() - EXPIRED_SECONDS * 1_000;
-    await rows.put('a', { ttl: { N: String(Math.floor(expiredAtMs / 1_000)) } });
+    await rows.store('a', { ttl: { N: String(Math.floor(expiredAtMs / 1_000)) } });
     await calls.pause(Math.min(measuring.windowSeconds * 1_000, 30_000) / 10);
     const isReadable = (await rows.get('a')) !== undefined;
     return { isReadable, readableSeconds: (calls.nowMs() - expiredAtMs) / 1_000 };
