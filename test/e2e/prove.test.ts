@@ -30,7 +30,7 @@ const MINUTE_MS = 60_000;
 /** Where answers are false, what is waited for does not come. In the emulation all else is there at once. */
 const PAUSE_MS_MAX = 100;
 const QUEUE_URL = 'https://sqs.us-east-1.amazonaws.com/000000000000/probe';
-/** Times of this machine, which may be busy: that they are measured is shown here, and the bounds with other answers. */
+/** Times of this machine, which may be busy: their bounds are tested with other answers. */
 const TIMES = [
   ...['lambda-cold-start', 'function-clock', 'url-change-delay', 'stream-delay'],
   ...['sqs-delay', 'tick-lateness', 'tick-chain'],
