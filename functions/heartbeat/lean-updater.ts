@@ -4,8 +4,8 @@
  * The heartbeat uses it, by far the most frequent request. It needs half the CPU (of 0.7 to 0.8 ms) and a twentieth
  * of the bundle size of the SDK's client. Expressions, errors and contract are the same. signature.test.ts compares
  * signatures with those of the SDK. The SDK's signer with a transport of our own would keep most of the CPU, undici
- * adds 277 KB, and an integration of API Gateway with DynamoDB cannot verify our tokens. In the composition of the function
- * one line returns to the SDK.
+ * adds 277 KB, and an integration of API Gateway with DynamoDB cannot verify our tokens. One line in the composition of
+ * the function returns to the SDK.
  *
  * As in the SDK's standard mode, a request is sent again after throttling, a server error, a lost connection or a
  * timeout, up to `attemptsMax` times in all. Consequences for callers: ItemStore.write.

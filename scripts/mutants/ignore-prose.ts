@@ -49,7 +49,7 @@ function isDefaultOfObject({ node, parentPath }: Place): boolean {
   return FIELD_OF_OBJECT.test(field) || NAMESPACE_OF_OBJECT.test(field);
 }
 
-/** The path to the field whose default `place` is, like `pod.metadata.name`; '' for any other. */
+/** The path to the field with `place` as its default, like `pod.metadata.name`; '' for any other. */
 function fieldWithDefault({ node: { type, operator, left }, parentPath }: Place): string {
   if (operator === '??' && left?.type === 'MemberExpression') return textOf(left);
   return type === 'AssignmentPattern' ? fieldOf(parentPath) : '';

@@ -363,7 +363,7 @@ describe('the records of a Job', () => {
     return decisions.filter(({ record }) => record.act === act).map(({ record }) => record.reason);
   };
 
-  it('name its end once, however many transactions and syncs that takes', async () => {
+  it('name its end once, however many transactions and syncs that needs', async () => {
     const cluster = await startedJob({ parallelism: 40, completions: 40, backoffLimit: 0 });
     await cluster.end((await cluster.jobPods())[0]!, 'Failed');
     await cluster.settle();

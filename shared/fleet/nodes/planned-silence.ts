@@ -7,6 +7,15 @@
  *   - when the annotation is removed;
  *   - when the node sends a heartbeat after it was silent for more than one grace period.
  * From the end on, silence is counted anew: the node is marked one grace period later, plus one period at most.
+ *
+ * The promise is bounded for a node itself, because a compromised machine could hide its own loss. The row has the
+ * end, so the deadline is max(last sign of life, end) + grace period and does not depend on when a tick runs. Taint
+ * and condition follow from the annotation in the same write. A promise in the Lease would cost something in each
+ * heartbeat. NoExecute taints are not removed at the begin: that would undo evictions that have begun elsewhere.
+ *
+ * health-stream finds the return after a silence, because the digest of a node with a promise is suspect. node-monitor
+ * finds it too, if that record is lost. If both miss it, the promise ends at its time. Silence before a full grace
+ * period that our own outage started does not count.
  */
 import type { NodeCondition, Taint } from '../../kubernetes/kubernetes.ts';
 import { parseRfc3339, rfc3339 } from '../../kubernetes/rfc3339.ts';

@@ -19,6 +19,10 @@
  *
  * With a threshold of 2 or 3 and a window up to 4,094 s, each time is exact to the second. Otherwise older times are
  * rounded down by at most 1/62 of the window.
+ *
+ * The next tick finds the threshold, and writes taint, condition, event and record in one commit, on the condition that
+ * these bytes are unchanged. In the commit of the mark they would be six items instead of four in a mass failure. Taint
+ * and condition are never read: machines and people may change both.
  */
 import type { NodeCondition, Taint } from '../../kubernetes/kubernetes.ts';
 import { rfc3339 } from '../../kubernetes/rfc3339.ts';
