@@ -1,7 +1,7 @@
 /**
  * Seeds that once broke a law, and seeds without any fault.
  *
- * A seed stays in failed-seeds.json while it breaks the law again with its bug planted, and for as long as that takes.
+ * A seed stays in failed-seeds.json while it breaks the law again with its bug planted. Its run ends soon after that.
  * 6089 is found so by planted.test.ts. These did not break any more, because the simulation draws other numbers since:
  *
  * - 1065 and 109 (L7, a held eviction that kept a later timer): a case of shared/fleet/evictions/rule.test.ts.

@@ -24,21 +24,18 @@ const CHEAP_PARTS = PART_NAMES.filter((name) => !ALONE.has(name));
  */
 const STORIES: readonly SimOptions[] = [
   { seed: 8, hours: 0.5, parts: CHEAP_PARTS, faults: FAULT_NAMES, faultsAStorm: 9 },
-  { seed: 9, hours: 0.5, parts: CHEAP_PARTS, faultsAStorm: 9 },
   { seed: 5, hours: 0.5, parts: CHEAP_PARTS },
   { seed: 1, hours: 0.5, parts: CHEAP_PARTS },
-  { seed: 39, hours: 0.5, parts: CHEAP_PARTS, faultsAStorm: 9 },
-  { seed: 64, hours: 0.5, parts: CHEAP_PARTS, faultsAStorm: 9 },
   { seed: 68, hours: 0.5, parts: CHEAP_PARTS, faultsAStorm: 9 },
   { seed: 46, hours: 0.25, parts: ['workloads'] },
-  { seed: 21, hours: 0.25, parts: ['workloads'], faultsAStorm: 9 },
-  { seed: 46, hours: 0.25, parts: ['scheduling'] },
+  { seed: 21, hours: 0.25, parts: ['workloads'], nodes: 6, faultsAStorm: 9 },
+  { seed: 46, hours: 0.15, parts: ['scheduling'], nodes: 8 },
   { seed: 2, hours: 0.5, parts: ['offlineStop'], nodes: 8 },
-  { seed: 2, hours: 0.25, parts: ['hub'], nodes: 8, faults: [] },
-  { seed: 1, hours: 0.5, parts: ['witnesses'], nodes: 9, faults: [] },
+  { seed: 2, hours: 0.15, parts: ['hub'], nodes: 5, faults: [] },
+  { seed: 1, hours: 0.2, parts: ['witnesses'], nodes: 6, faults: [] },
   { seed: 15, hours: 0.25, parts: ['volumes'] },
-  { seed: 46, hours: 0.5, parts: [] },
-  { seed: 1, hours: 0.5, parts: [] },
+  // Total disruption.
+  { seed: 8, hours: 0.2, parts: [], nodes: 5, faults: ['siteCut'], faultsAStorm: 28 },
 ];
 const DAY_MS = 86_400_000;
 const SEEDS_A_DAY = 1_000;
