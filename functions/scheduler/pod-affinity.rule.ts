@@ -136,7 +136,10 @@ export function podAffinityScores(
   if (weights.size === 0) return undefined;
   const raw = feasible.map(({ node }) => {
     let sum = 0;
-    for (const [topologyKey, byValue] of weights) sum += byValue.get(node.labels[topologyKey] ?? '') ?? 0;
+    for (const [topologyKey, byValue] of weights) {
+      const value = node.labels[topologyKey];
+      if (value !== undefined) sum += byValue.get(value) ?? 0;
+    }
     return sum;
   });
   const most = Math.max(...raw);
