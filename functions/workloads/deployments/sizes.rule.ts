@@ -46,7 +46,7 @@ export function fencepostsOf(spec: Pick<DeploymentSpec, 'replicas' | 'strategy'>
 
 /** How many pods may be unavailable: never more than there are. */
 export const unavailableMax = ({ unavailable }: Fenceposts, replicas: number): number =>
-  replicas === 0 ? 0 : Math.min(unavailable, replicas);
+  Math.min(unavailable, replicas);
 
 const sizeOf = (sets: readonly SizedSet[]): number => sets.reduce((sum, { size }) => sum + size, 0);
 const oldestFirst = (left: SizedSet, right: SizedSet): number =>
