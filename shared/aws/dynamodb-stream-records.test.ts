@@ -55,4 +55,25 @@ describe('a batch of stream records', () => {
     }));
     expect(answer).toEqual({ batchItemFailures: [{ itemIdentifier: '200' }] });
   });
+
+  it.each<[string, { failedFrom?: number; faults: unknown[]; postponed: unknown[] }, string[]]>([
+    ['nothing without a fault', { faults: [], postponed: [] }, []],
+    ['what is done later', { faults: [], postponed: ['x'] }, ['warn']],
+    ['what is skipped', { faults: ['x'], postponed: [] }, ['error']],
+    ['what is delivered again', { failedFrom: 0, faults: [], postponed: [] }, ['error']],
+    ['both', { failedFrom: 0, faults: ['x'], postponed: ['y'] }, ['warn', 'error']],
+  ])('is logged by its faults: %s', async (_, outcome, expected) => {
+    const levels: string[] = [];
+    const level = (name: string) => () => void levels.push(name);
+    await handleStream(event, { ...log, warn: level('warn'), error: level('error') }, async () => outcome);
+    expect(levels).toEqual(expected);
+  });
+
+  it('is delivered again as a whole where the first failed record has no number', async () => {
+    const answer = await handleStream({ Records: [{}] }, log, async (records) => {
+      expect(records).toMatchObject([{ type: 'MODIFY' }]);
+      return { failedFrom: 0, faults: [], postponed: [] };
+    });
+    expect(answer).toEqual({ batchItemFailures: [{ itemIdentifier: '' }] });
+  });
 });
