@@ -14,7 +14,10 @@ const OTHERS_MAX = 6;
 /** All of them need minutes, and a mutant that survives runs all it has. */
 const SUITES_MAX = 12;
 
-/** Those that load `source`: of its function, noun or program, the nearest others, and suites: those of its name, then the nearest. */
+/**
+ * Those that load `source`: of its function, noun or program, the nearest others, and suites. Suites of its name are
+ * before nearer ones.
+ */
 export function nearTests(root: string, source: string, tests: readonly string[]): string[] {
   const loading = tests
     .map((test) => ({ test, distance: distancesFrom(root, test).get(source) ?? Number.POSITIVE_INFINITY }))

@@ -8,8 +8,8 @@ import {
   reduceAvailable,
   reduceOldSets,
   reduceUnhealthy,
-  type SizedSet,
   type Scaling,
+  type SizedSet,
   scaleSets,
   unavailableMax,
 } from './sizes.rule.ts';
