@@ -6,11 +6,13 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { clusterPropsFromContext } from '../../cdk/lib/context.ts';
 import { type StandInCloudFormation, startCloudFormation } from '../../test/support/cloudformation.ts';
 import { until } from '../../test/support/until.ts';
 import { CommandError } from '../command.ts';
 import { awsStacks } from './aws-stacks.ts';
 import type { Calls } from './calls.ts';
+import { planOf } from './plan.ts';
 import { type ProveParts, proveCommand } from './prove.ts';
 import type { Stacks } from './stacks.ts';
 
@@ -164,6 +166,17 @@ describe('changes nothing', () => {
   });
 });
 
+it('deploys with settings that the CDK app reads', () => {
+  const { settings } = planOf('ab12cd');
+  const read = new Set(['stackName', 'unrecordedSettings']);
+  const props = clusterPropsFromContext((name) => {
+    read.add(name);
+    return settings[name];
+  });
+  expect(props).toMatchObject({ clusterId: 'prove-ab12cd', deletionProtection: false, accountConcurrency: 10 });
+  expect(Object.keys(settings).filter((name) => !read.has(name))).toEqual([]);
+});
+
 class Killed extends Error {}
 
 /** The process is killed at a call: before AWS has it, or after. Nothing of the process works from then on. */
@@ -256,6 +269,18 @@ describe('interrupted at any step', () => {
         expect(report().report.facts[0]).toMatchObject({ verdict: 'unknown', reason: 'interrupted' });
     }
   });
+});
+
+it('removes everything after a fault of its own, and reports the fault', async () => {
+  const stacks = (real: Stacks): Stacks => ({
+    ...withoutCdk(real),
+    deployCluster: async (stack, ...rest) => {
+      await withoutCdk(real).deployCluster(stack, ...rest);
+      throw new TypeError('a fault');
+    },
+  });
+  await expect(run({ stacks })).rejects.toThrow(new TypeError('a fault'));
+  expect([existing(), journals()]).toEqual([[], []]);
 });
 
 it('lists what cannot be removed with the commands, and keeps the journal', async () => {
