@@ -114,6 +114,9 @@ export function darkIsNobodysFault(context: LawContext): Law {
       if (happened.kind === 'ready' && happened.to === 'Unknown' && marksNodes(by.name) && lastDark !== undefined) {
         if (lastDark.untilMs - lastDark.fromMs < unnoticedMs(context, lastDark.fromMs) || happened.from === undefined)
           return;
+        // Its own grace period began with that heartbeat, and may be shortened: law `witnesses`.
+        const hasSpoken = happened.node.lastHeartbeatAtMs > lastDark.untilMs;
+        if (hasSpoken && context.isWitnessed(happened.node.name)) return;
         const grace = least((policy) => policy.nodeMonitorGracePeriodSeconds) * 1_000;
         const slackMs = clockSlackMs(lastDark.fromMs) + EFFECT_MS;
         if (darkSinceMs !== undefined || now >= lastDark.untilMs + grace - slackMs) return;
