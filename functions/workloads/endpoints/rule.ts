@@ -272,7 +272,10 @@ function endpointOf({ ip, isReady, isTerminating, about, zone }: Backend, { spec
   };
 }
 
-/** For whom an endpoint is preferred. Each program that routes Services decides by the hints of all ready endpoints. */
+/**
+ * The zones and nodes that prefer an endpoint. Each program that routes Services decides by the hints of all ready
+ * endpoints.
+ */
 function hintsOf(distribution: string | undefined, nodeName: string | undefined, zone: string | undefined) {
   if (!DISTRIBUTIONS.has(distribution)) return undefined;
   const isForNode = distribution === 'PreferSameNode' && nodeName !== undefined;
