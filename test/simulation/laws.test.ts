@@ -36,6 +36,9 @@ const STORIES: readonly SimOptions[] = [
   { seed: 15, hours: 0.25, parts: ['volumes'] },
   // Total disruption.
   { seed: 8, hours: 0.2, parts: [], nodes: 5, faults: ['siteCut'], faultsAStorm: 28 },
+  // A node that flaps no longer, and a volume that stays mounted on a dead node.
+  { seed: 31, hours: 0.5, parts: [] },
+  { seed: 22, hours: 0.25, parts: ['volumes'] },
 ];
 const DAY_MS = 86_400_000;
 const SEEDS_A_DAY = 1_000;
