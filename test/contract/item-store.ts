@@ -736,7 +736,7 @@ export function defineItemStoreContract(name: string, options: ContractOptions):
     });
 
     it('returns what was put, whatever it was', async () => {
-      // Names without escapes. After an object with the name `\"`, JSON.parse of Node.js 24.21 may read `"a` as that name.
+      // Names without escapes: after a name `\"`, JSON.parse of Node.js 24.21 may read `"a` as that name.
       const isPlain = (name: string): boolean => JSON.stringify(name) === `"${name}"`;
       const value = fc.letrec<{ value: AttributeValue }>((tie) => ({
         value: fc.oneof(
