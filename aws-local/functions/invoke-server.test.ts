@@ -1,3 +1,4 @@
+import { LambdaClient, PutFunctionConcurrencyCommand } from '@aws-sdk/client-lambda';
 import { afterEach, describe, expect, it } from 'vitest';
 import { lambdaWaker } from '../../shared/aws/function-waker.ts';
 import { startInvokeServer } from './invoke-server.ts';
@@ -24,6 +25,34 @@ async function aLambda(...known: string[]) {
   };
   return { events, connection };
 }
+
+it('refuses a reservation without a whole number of executions, and one of an unknown function', async () => {
+  const reserved: unknown[] = [];
+  const server = await startInvokeServer({
+    put: () => false,
+    reserve(name, executions) {
+      if (name !== 'api') return 'notFound';
+      reserved.push(executions);
+      return 'reserved';
+    },
+  });
+  stops.push(server.stop);
+  const lambda = new LambdaClient({
+    region: 'us-east-1',
+    endpoint: server.endpoint,
+    credentials: { accessKeyId: 'local', secretAccessKey: 'local' },
+  });
+  const reserve = (FunctionName: string, ReservedConcurrentExecutions: number | undefined) =>
+    lambda.send(new PutFunctionConcurrencyCommand({ FunctionName, ReservedConcurrentExecutions })).then(
+      () => 'reserved',
+      ({ name }: Error) => name,
+    );
+  expect([await reserve('api', -1), await reserve('api', 0.5), await reserve('api', undefined)]).toEqual(
+    Array(3).fill('InvalidParameterValueException'),
+  );
+  expect([await reserve('other', 1), await reserve('api', 0)]).toEqual(['ResourceNotFoundException', 'reserved']);
+  expect(reserved).toEqual([0]);
+});
 
 describe('the wake-up of functions through Lambda', () => {
   it('is an asynchronous invocation with the time of the tick', async () => {

@@ -32,16 +32,20 @@ export const invokedFunction = (url: string): string | undefined => {
   return name === undefined ? undefined : decodeURIComponent(name);
 };
 
+const isWholeNumber = (value: unknown): value is number => Number.isInteger(value) && Number(value) >= 0;
+
 export async function startInvokeServer({ put, reserve }: InvokeServerOptions): Promise<InvokeServer> {
   const server = createServer(async (request, response) => {
     const reservation = (functionName: string, body: string): void => {
-      const { ReservedConcurrentExecutions: executions } = (body === '' ? {} : JSON.parse(body)) as {
-        readonly ReservedConcurrentExecutions?: number;
+      const isRelease = request.method === 'DELETE';
+      const { ReservedConcurrentExecutions: executions } = (isRelease || body === '' ? {} : JSON.parse(body)) as {
+        readonly ReservedConcurrentExecutions?: unknown;
       };
-      const outcome = reserve?.(functionName, request.method === 'DELETE' ? undefined : executions) ?? 'reserved';
+      if (!isRelease && !isWholeNumber(executions)) return answer(400, 'InvalidParameterValueException');
+      const outcome = reserve?.(functionName, isWholeNumber(executions) ? executions : undefined) ?? 'reserved';
       if (outcome === 'notFound') answer(404, 'ResourceNotFoundException');
       else if (outcome === 'refused') answer(400, 'InvalidParameterValueException');
-      else if (request.method === 'DELETE') answer(204);
+      else if (isRelease) answer(204);
       else {
         const answered = JSON.stringify({ ReservedConcurrentExecutions: executions });
         response.writeHead(200, { 'content-type': 'application/json' }).end(answered);

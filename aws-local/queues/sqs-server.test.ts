@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
 import { sqsTickQueue } from '../../functions/node-monitor/tick-queue.ts';
+import { signedPost } from '../../shared/aws/signed-post.ts';
 import { sqsPartQueue } from '../../shared/aws/sqs.ts';
 import { listenOnLoopback } from '../../shared/host/loopback.ts';
 import { LocalQueue } from './queue.ts';
@@ -23,8 +24,14 @@ async function aQueue() {
     endpoint: server.endpoint,
     credentials: { accessKeyId: 'local', secretAccessKey: 'local' },
   };
+  const receive = async (input: object) => {
+    const way = { service: 'sqs', target: 'AmazonSQS.ReceiveMessage', timeoutMs: 5_000, version: '1.0' } as const;
+    const { body } = await signedPost(connection, way)(JSON.stringify({ QueueUrl: URL, ...input }), nowMs);
+    return JSON.parse(body) as { readonly Messages?: readonly { readonly Attributes: object }[] };
+  };
   return {
     queue,
+    receive,
     tickQueue: (url = URL) => sqsTickQueue({ ...connection, queueUrl: url }),
     partQueue: (url = URL) => sqsPartQueue({ ...connection, queueUrl: url }),
     nowMs: () => nowMs,
@@ -33,6 +40,19 @@ async function aQueue() {
     },
   };
 }
+
+describe('messages that are received', () => {
+  it('have the attributes that were asked for, and there is no list of none', async () => {
+    const { partQueue, receive, nowMs } = await aQueue();
+    expect(await receive({})).toEqual({});
+    await partQueue().send(['a', 'b', 'c'], nowMs());
+    const attributesOf = async (names?: readonly string[]) =>
+      Object.keys((await receive({ MessageSystemAttributeNames: names })).Messages?.[0]?.Attributes ?? {});
+    expect(await attributesOf()).toEqual([]);
+    expect(await attributesOf(['SentTimestamp'])).toEqual(['SentTimestamp']);
+    expect(await attributesOf(['All'])).toEqual(['SentTimestamp', 'ApproximateFirstReceiveTimestamp']);
+  });
+});
 
 describe('the queue of parts in SQS', () => {
   it('receives messages in batches of ten, in order of the list', async () => {

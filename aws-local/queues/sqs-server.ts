@@ -63,11 +63,16 @@ export function startSqsServer({ queueByUrl, nowMs }: SqsServerOptions): Promise
           : refused('ReceiptHandleIsInvalid');
       }),
       'AmazonSQS.ReceiveMessage': onQueue(
-        async (queue, { MaxNumberOfMessages: max = 1, WaitTimeSeconds: wait = 0 }) => {
+        async (
+          queue,
+          { MaxNumberOfMessages: max = 1, WaitTimeSeconds: wait = 0, MessageSystemAttributeNames: names },
+        ) => {
           if (!isWholeSeconds(wait, WAIT_SECONDS_MAX) || !isWholeSeconds(max, ENTRIES_MAX) || max === 0) {
             return refused('InvalidParameterValue');
           }
-          return { kind: 'answer', body: { Messages: await receive(queue, { max, waitMs: wait * 1_000, nowMs }) } };
+          const attributes = Array.isArray(names) ? names : [];
+          const Messages = await receive(queue, { max, waitMs: wait * 1_000, attributes, nowMs });
+          return { kind: 'answer', body: Messages.length === 0 ? {} : { Messages } };
         },
       ),
       'AmazonSQS.DeleteMessage': onQueue((queue, { ReceiptHandle: handle }) => {
@@ -80,7 +85,18 @@ export function startSqsServer({ queueByUrl, nowMs }: SqsServerOptions): Promise
 
 async function receive(
   queue: LocalQueue,
-  { max, waitMs, nowMs }: { readonly max: number; readonly waitMs: number; readonly nowMs: () => number },
+  {
+    max,
+    waitMs,
+    attributes,
+    nowMs,
+  }: {
+    readonly max: number;
+    readonly waitMs: number;
+    /** Names of those that are asked for: an answer has no others. */
+    readonly attributes: readonly unknown[];
+    readonly nowMs: () => number;
+  },
 ): Promise<readonly object[]> {
   const deadlineMs = nowMs() + waitMs;
   for (;;) {
@@ -88,7 +104,11 @@ async function receive(
     if (received.length > 0 || nowMs() >= deadlineMs) {
       return received.map(({ messageId, receiptHandle, body, md5OfBody, sentAtMs, firstReceivedAtMs }) => ({
         ...{ MessageId: messageId, ReceiptHandle: receiptHandle, Body: body, MD5OfBody: md5OfBody },
-        Attributes: { SentTimestamp: String(sentAtMs), ApproximateFirstReceiveTimestamp: String(firstReceivedAtMs) },
+        Attributes: Object.fromEntries(
+          Object.entries({ SentTimestamp: sentAtMs, ApproximateFirstReceiveTimestamp: firstReceivedAtMs }).flatMap(
+            ([name, value]) => (attributes.includes(name) || attributes.includes('All') ? [[name, String(value)]] : []),
+          ),
+        ),
       }));
     }
     await pause(LOOK_MS);

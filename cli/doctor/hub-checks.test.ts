@@ -93,6 +93,9 @@ it('accounts of hubs are those that are bound to a role of hubs', () => {
       /; kube-system\/hub: the account does not exist; kube-system\/munich: no Node edge-2$/,
     ),
   });
+  expect(hubsFinding(hubs, new Set(), 7).measured).toMatch(
+    / of 2 nodes; 7 of their accounts and nodes were not looked up$/,
+  );
   expect(hubsFinding([], new Set()).outcome).toBe('notApplicable');
 });
 

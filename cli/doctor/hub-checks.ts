@@ -92,10 +92,11 @@ export async function checkHubs(context: ClusterContext): Promise<Finding> {
     ...(path === undefined ? [] : [path]),
     ...nodes.map((name) => `/api/v1/nodes/${name}`),
   ]);
-  const paths = [...new Set(wanted)].slice(0, READS_MAX);
+  const all = new Set(wanted);
+  const paths = [...all].slice(0, READS_MAX);
   const answers = await Promise.all(paths.map(async (path) => [path, await request(context, path)] as const));
   const absent = new Set(answers.flatMap(([path, { status }]) => (status === 404 ? [path] : [])));
-  return hubsFinding(hubs, absent);
+  return hubsFinding(hubs, absent, all.size - paths.length);
 }
 
 /** Who is bound to a role of hubs. */
@@ -139,8 +140,11 @@ function siteRights(roles: readonly KubeClusterRole[]): Pick<HubAccount, 'nodes'
   return { nodes, faults };
 }
 
-/** @param absent paths of accounts and nodes that do not exist */
-export function hubsFinding(hubs: readonly HubAccount[], absent: ReadonlySet<string>): Finding {
+/**
+ * @param absent paths of accounts and nodes that do not exist
+ * @param unread how many accounts and nodes were not looked up
+ */
+export function hubsFinding(hubs: readonly HubAccount[], absent: ReadonlySet<string>, unread = 0): Finding {
   if (hubs.length === 0) return notApplicable(`no account is bound to ${WHOLE_HUB} or ${SITE_HUB}`);
   const faults: string[] = [];
   const texts = hubs.map(({ name, path, nodes, faults: ofRights }) => {
@@ -150,6 +154,7 @@ export function hubsFinding(hubs: readonly HubAccount[], absent: ReadonlySet<str
     faults.push(...ofRights.map((fault) => `${name}: ${fault}`));
     return `${name} of ${nodes === undefined ? 'the whole cluster' : `${nodes.length} nodes`}`;
   });
-  const measured = `${hubs.length} may follow the cluster: ${texts.join(', ')}`;
+  const limit = unread === 0 ? '' : `; ${unread} of their accounts and nodes were not looked up`;
+  const measured = `${hubs.length} may follow the cluster: ${texts.join(', ')}${limit}`;
   return faults.length === 0 ? ok(measured) : warn(`${measured}; ${faults.join('; ')}`, RIGHTS_NEXT);
 }

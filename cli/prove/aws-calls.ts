@@ -140,10 +140,14 @@ export function awsCalls(
 
 function streamOf(answer: IncomingMessage): HttpStream {
   let text = '';
-  const arrivals: { readonly text: string; readonly found: (atMs: number) => void }[] = [];
+  const arrivals = new Map<string, (atMs: number) => void>();
   answer.setEncoding('utf8').on('data', (part: string) => {
+    const { length } = text;
     text += part;
-    for (const wanted of arrivals) if (text.includes(wanted.text)) wanted.found(Date.now());
+    for (const [wanted, found] of arrivals) {
+      // What came before has been looked through.
+      if (text.indexOf(wanted, Math.max(0, length - wanted.length)) >= 0) found(Date.now());
+    }
   });
   // The waiting of `arrival` ends with its time.
   answer.on('error', () => {});
@@ -154,11 +158,11 @@ function streamOf(answer: IncomingMessage): HttpStream {
       new Promise((resolve, reject) => {
         if (text.includes(wanted)) return resolve(Date.now());
         const timer = setTimeout(() => reject(new Error(`no ${wanted} within ${withinMs / 1_000} s`)), withinMs);
-        const found = (atMs: number): void => {
+        arrivals.set(wanted, (atMs) => {
+          arrivals.delete(wanted);
           clearTimeout(timer);
           resolve(atMs);
-        };
-        arrivals.push({ text: wanted, found });
+        });
       }),
     abandon: () => void answer.destroy(),
   };

@@ -31,7 +31,7 @@ export interface HttpAnswer {
 }
 
 export interface HttpStream extends Pick<HttpAnswer, 'status' | 'headers'> {
-  /** The time of the first text that contains this. Epoch milliseconds. Rejects after `withinMs`, or at the end. */
+  /** The time of the first text that contains this. Epoch milliseconds. Rejects after `withinMs`. */
   arrival(text: string, withinMs: number): Promise<number>;
   /** Ends the connection without a word. */
   abandon(): void;

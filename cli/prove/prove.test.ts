@@ -144,6 +144,15 @@ describe('changes nothing', () => {
     expect([existing(), journals(), cloudFormation.asked]).toEqual([[], [], []]);
   });
 
+  it('when the report cannot be written', async () => {
+    const missing = join(directory, 'missing/report.json');
+    expect(await run({}, '--output', missing)).toMatchObject({ message: `${missing} cannot be written: ENOENT` });
+    writeFileSync(join(directory, 'report.json'), 'mine');
+    expect(await run()).toMatchObject({ message: `${join(directory, 'report.json')} exists` });
+    expect(readFileSync(join(directory, 'report.json'), 'utf8')).toBe('mine');
+    expect([existing(), journals(), cloudFormation.asked]).toEqual([[], [], []]);
+  });
+
   it('without credentials', async () => {
     const io = { environment, nowMs: 0, print: () => {} };
     const find = () => Promise.reject(new Error('no provider'));
@@ -163,6 +172,7 @@ describe('changes nothing', () => {
     const failed = await run({ stacks: (real) => ({ ...real, describe: async () => named }) });
     expect(failed?.message).toMatch(/^the stack NodekeeperProve-[0-9a-f]{6} exists$/);
     expect([existing(), journals()]).toEqual([[], []]);
+    expect(existsSync(join(directory, 'report.json'))).toBe(false);
   });
 });
 

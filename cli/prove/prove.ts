@@ -4,7 +4,7 @@
  * Measures what the documentation says of AWS, in an account of the user, with stacks of its own that it removes.
  */
 import { randomBytes } from 'node:crypto';
-import { existsSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -50,7 +50,6 @@ const REMOVAL_MINUTES = 15;
 const MINUTES = 45;
 const WINDOW_SECONDS = 300;
 const WINDOW_SECONDS_MAX = 900;
-/** A session of the user may end before the run does. */
 const MINUTE_MS = 60_000;
 
 export async function proveCommand(args: readonly string[], io: CommandIo, parts: ProveParts = PARTS): Promise<void> {
@@ -122,12 +121,13 @@ async function run(values: Values, io: CommandIo, parts: ProveParts): Promise<vo
   const account = await accountOf({ region, profile }, io, parts);
   const suffix = randomBytes(3).toString('hex');
   const output = values.output ?? `nodekeeper-prove-${suffix}.json`;
-  if (existsSync(output)) throw new CommandError(`${output} exists`, 'pass another --output');
   const journalPath = join(parts.directory, `nodekeeper-prove-${suffix}.journal`);
   const { clusterStack, probeStack } = planOf(suffix);
   io.print(`${facts.length} facts, in ${region}. Creates the stacks ${clusterStack} and ${probeStack},`);
   io.print(`removes them within ${minutes} minutes, and costs at most $${DOLLARS_MAX.toFixed(2)}.`);
   if (values.yes !== true) throw new CommandError('nothing was created', 'pass --yes to create them');
+  // A report that cannot be written is found before anything is created.
+  const file = openReport(output);
   io.print(`If this process is killed: nodekeeper prove --remove ${journalPath}`);
 
   const abort = new AbortController();
@@ -151,7 +151,13 @@ async function run(values: Values, io: CommandIo, parts: ProveParts): Promise<vo
       pause: async (milliseconds) => void (await parts.sleep(milliseconds)),
       signal: abort.signal,
     },
-  ).finally(() => clearTimeout(timer));
+  )
+    .catch((cause: unknown) => {
+      closeSync(file);
+      rmSync(output);
+      throw cause;
+    })
+    .finally(() => clearTimeout(timer));
   const report = {
     kind: 'ProveReport',
     version: NODEKEEPER_VERSION,
@@ -162,13 +168,28 @@ async function run(values: Values, io: CommandIo, parts: ProveParts): Promise<vo
     facts: proved,
     left: left.map((creation) => commandFor(creation, region)),
   } as const;
-  writeFileSync(output, textOf(report, key), { flag: 'wx' });
+  writeFileSync(file, textOf(report, key));
+  closeSync(file);
   const count = (verdict: string): number => proved.filter((fact) => fact.verdict === verdict).length;
   io.print(`${count('true')} true, ${count('false')} false, ${count('unknown')} unknown: ${output}`);
   io.print(key === undefined ? 'The report is not signed: --key FILE signs it.' : 'The report is signed.');
   requireNothingLeft(left, region, journalPath);
   const wrong = proved.filter(({ verdict }) => verdict !== 'true').map(({ id }) => id);
   if (wrong.length > 0) throw new CommandError(`not true, or unknown: ${wrong.join(', ')}`, `read ${output}`);
+}
+
+/** @throws CommandError when it exists or cannot be written */
+function openReport(path: string): number {
+  try {
+    return openSync(path, 'wx');
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new CommandError(
+      code === 'EEXIST' ? `${path} exists` : `${path} cannot be written: ${code}`,
+      'pass another --output',
+      { cause },
+    );
+  }
 }
 
 async function removeRun(path: string, values: Values, io: CommandIo, parts: ProveParts): Promise<void> {
@@ -206,6 +227,7 @@ async function accountOf(
     region,
     environment,
     async credentials() {
+      // A session of the user may end before the run does.
       if (Date.now() - askedAtMs > MINUTE_MS) {
         current = await requireCredentials(profile, find);
         askedAtMs = Date.now();

@@ -45,7 +45,7 @@ suite(title, { timeout: 180_000 }, () => {
   const on = (machine: number): readonly string[] => ['netns', 'exec', network.machines[machine]!.namespace];
 
   /** Ends with the suite. Its output is part of each failure. */
-  function start(machine: number, args: readonly string[]): { readonly kill: () => Promise<void> } {
+  function start(machine: number, args: readonly string[]): void {
     const child = spawn('ip', [...on(machine), process.execPath, ...args], { cwd: ROOT });
     const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
     for (const stream of [child.stdout, child.stderr]) {
@@ -53,12 +53,10 @@ suite(title, { timeout: 180_000 }, () => {
         output += text;
       });
     }
-    const kill = async (): Promise<void> => {
+    ends.push(() => {
       child.kill('SIGKILL');
-      await ended;
-    };
-    ends.push(kill);
-    return { kill };
+      return ended;
+    });
   }
 
   /** Runs a program on the first machine. @throws Error with its output */

@@ -39,7 +39,7 @@ const answered = (calls: Calls, request: HttpRequest): Promise<HttpAnswer> =>
   untilAnswer(
     calls,
     () => calls.http(request),
-    ({ status }) => status !== 429,
+    ({ status }) => !isThrottled(status),
   );
 
 /** Looks until an answer is wanted, for `LOOKING_MS_MAX` at most. @returns the last answer */

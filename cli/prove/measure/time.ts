@@ -50,12 +50,14 @@ const observedQueue = once(async ({ calls, cluster, windowSeconds }: Measuring):
       }
       sendAtMs += 60_000 / SENDS_PER_MINUTE;
     }
-    const { body } = await calls.json('sqs', 'ReceiveMessage', {
+    const { status, body } = await calls.json('sqs', 'ReceiveMessage', {
       QueueUrl,
       MaxNumberOfMessages: RECEIVED_MAX,
       WaitTimeSeconds: RECEIVE_SECONDS,
       MessageSystemAttributeNames: ['SentTimestamp', 'ApproximateFirstReceiveTimestamp'],
     });
+    // Without this the loop would ask as fast as it is refused.
+    if (status >= 300) throw new Error(`no message can be received: ${String(body['__type'] ?? status)}`);
     for (const message of (body['Messages'] ?? []) as readonly Message[]) {
       const { delaySeconds } = JSON.parse(message.Body) as { readonly delaySeconds?: number };
       const sentAtMs = Number(message.Attributes.SentTimestamp);
