@@ -41,7 +41,10 @@ export async function startInvokeServer({ put, reserve }: InvokeServerOptions): 
       const { ReservedConcurrentExecutions: executions } = (isRelease || body === '' ? {} : JSON.parse(body)) as {
         readonly ReservedConcurrentExecutions?: unknown;
       };
-      if (!isRelease && !isWholeNumber(executions)) return answer(400, 'InvalidParameterValueException');
+      if (!isRelease && !isWholeNumber(executions)) {
+        answer(400, 'InvalidParameterValueException');
+        return;
+      }
       const outcome = reserve?.(functionName, isWholeNumber(executions) ? executions : undefined) ?? 'reserved';
       if (outcome === 'notFound') answer(404, 'ResourceNotFoundException');
       else if (outcome === 'refused') answer(400, 'InvalidParameterValueException');
