@@ -3,6 +3,7 @@ import type { Call, ReadDependencies } from '../../shared/api/call.ts';
 import type { CidrSet } from '../../shared/fleet/cidrs/cidr-set.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
 import type { AdmissionPolicies } from '../../shared/kinds/admission-policies/policy-memory.ts';
+import type { CustomKinds } from '../../shared/kinds/custom-resources/kinds.ts';
 import type { NamespacePolicies } from '../../shared/kinds/quotas/namespace-policies.ts';
 import type { KubeObject } from '../../shared/kinds/types.ts';
 import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/request/http.ts';
@@ -34,6 +35,8 @@ export interface ApiDependencies extends Pick<ReadDependencies, 'storageOf' | 'r
   readonly budgetsCovering: (pod: KubeObject) => Promise<readonly KubeObject[]>;
   /** Admission policies and configurations of webhooks, in memory. */
   readonly admissionPolicies: AdmissionPolicies;
+  /** Kinds that definitions add, as parameters of policies. */
+  readonly customs: Pick<CustomKinds, 'findKind'>;
   /** Calls admission webhooks. Absent: none are called, and configurations of them are refused. */
   readonly webhooks?: AdmissionWebhooks;
   /** ResourceQuotas and LimitRanges, for admission. */

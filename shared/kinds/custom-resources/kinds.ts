@@ -28,6 +28,8 @@ export type DiscoveredKind = ReturnType<typeof customResourceNames>;
 export interface CustomKinds {
   /** The kind of this path, as of now. Undefined: no definition serves it. */
   find(group: string, version: string, resource: string): Promise<ResourceDescriptor | undefined>;
+  /** The same by the name of the kind. */
+  findKind(group: string, version: string, kind: string): Promise<ResourceDescriptor | undefined>;
   /** Every version that is served, as of now. A group has its versions in order of preference. */
   discovered(): Promise<readonly DiscoveredKind[]>;
   /** The same with schemas, for OpenAPI. */
@@ -119,15 +121,27 @@ export function customKinds({ definitions, sections, loadPatterns }: CustomKinds
           .map((version) => ({ definition, version })),
       );
 
+  async function findVersion(
+    version: string,
+    isWanted: (definition: StoredDefinition) => boolean,
+  ): Promise<ResourceDescriptor | undefined> {
+    const all = await definitions.all();
+    forget(all);
+    const definition = all.find(isWanted);
+    if (definition === undefined || !isEstablished(definition)) return undefined;
+    const wanted = definition.spec?.versions.find((each) => each.name === version && each.served);
+    return wanted === undefined ? undefined : descriptorOf(definition, wanted);
+  }
+
   return {
-    async find(group, version, resource) {
-      const all = await definitions.all();
-      forget(all);
-      const definition = all.find(({ metadata }) => metadata.name === `${resource}.${group}`);
-      if (definition === undefined || !isEstablished(definition)) return undefined;
-      const wanted = definition.spec?.versions.find((each) => each.name === version && each.served);
-      return wanted === undefined ? undefined : descriptorOf(definition, wanted);
-    },
+    find: (group, version, resource) =>
+      findVersion(version, ({ metadata }) => metadata.name === `${resource}.${group}`),
+    // A definition whose kind another one of the group has is not established.
+    findKind: (group, version, kind) =>
+      findVersion(
+        version,
+        (each) => each.spec?.group === group && each.spec.names.kind === kind && isEstablished(each),
+      ),
     discovered: async () => (await served()).map(({ definition, version }) => customResourceNames(definition, version)),
     async described() {
       const all: ResourceDescriptor[] = [];

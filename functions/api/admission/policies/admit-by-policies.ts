@@ -19,16 +19,9 @@ import { admissionKinds } from '../../../../shared/kinds/admission-policies/serv
 import type { ResourceDescriptor } from '../../../../shared/kinds/descriptor.ts';
 import { namespaces, resources, storedAs } from '../../../../shared/kinds/registry.ts';
 import { schemaFor } from '../../../../shared/kinds/schemas.ts';
-import type {
-  KubeObject,
-  MatchCondition,
-  MatchResources,
-  ParamKind,
-  ParamRef,
-} from '../../../../shared/kinds/types.ts';
+import type { KubeObject, MatchCondition, MatchResources } from '../../../../shared/kinds/types.ts';
 import type { AccessAsked, AccessDecision } from '../../../../shared/kubernetes/cel/authorizer.ts';
 import { jsonEqual } from '../../../../shared/kubernetes/json.ts';
-import { selectorFromSpec } from '../../../../shared/kubernetes/selectors.ts';
 import * as status from '../../../../shared/kubernetes/status.ts';
 import type { ServeDependencies } from '../../dependencies.ts';
 import type { WriteOptions } from '../../verbs/write-options.ts';
@@ -42,6 +35,7 @@ import {
   matchesSelectors,
   readsNamespace,
 } from './match.rule.ts';
+import { bindingParams } from './params.ts';
 
 export interface PolicyAdmission extends Required<Pick<WriteOptions, 'admit' | 'mutate'>> {
   /** Of the last attempt, for the answer. */
@@ -49,9 +43,6 @@ export interface PolicyAdmission extends Required<Pick<WriteOptions, 'admit' | '
 }
 
 const exempt: ReadonlySet<ResourceDescriptor> = new Set(admissionKinds);
-
-/** Objects that parameterize one binding. */
-const PARAMS_MAX = 500;
 
 export function admitByPolicies(dependencies: ServeDependencies, call: AdmittedCall): PolicyAdmission {
   let ofMutation: string[] = [];
@@ -88,9 +79,6 @@ export function admitByPolicies(dependencies: ServeDependencies, call: AdmittedC
 }
 
 const NO_WEBHOOKS: WebhookConfigurations = { validating: [], mutating: [] };
-
-/** Why the binding of a policy cannot be evaluated. */
-class ConfigurationFault extends Error {}
 
 function matchedRequest(
   { descriptor, target, operation }: AdmittedCall,
@@ -174,13 +162,7 @@ function admissionOf(
     return loading;
   };
 
-  async function paramsOf(
-    paramKind: ParamKind | undefined,
-    paramRef: ParamRef | undefined,
-  ): Promise<readonly (KubeObject | undefined)[]> {
-    if (paramKind === undefined || paramRef === undefined) return [undefined];
-    return readParams(dependencies, paramKind, paramRef, request.namespace);
-  }
+  const paramsOf = bindingParams(dependencies, request.namespace);
 
   return {
     async validate(hooks: readonly ValidatingHook[]): Promise<readonly string[]> {
@@ -199,7 +181,7 @@ function admissionOf(
           const refuse = (message: string, reason: string): void => {
             denied ??= { message: `${of} denied request: ${message}`, reason };
           };
-          const params = await configured(() => paramsOf(spec.paramKind, paramRef));
+          const params = await paramsOf(spec.paramKind, paramRef);
           if (typeof params === 'string') {
             if (spec.failurePolicy !== 'Ignore') refuse(`failed to configure binding: ${params}`, 'Invalid');
             continue;
@@ -285,7 +267,7 @@ function admissionOf(
         const of = `policy '${metadata.name}' with binding '${binding.metadata.name}'`;
         throw status.refusedByPolicy(descriptor, request.name, `${of} denied request: ${message}`, 'Invalid');
       };
-      const params = await configured(() => paramsOf(spec.paramKind, paramRef));
+      const params = await paramsOf(spec.paramKind, paramRef);
       if (typeof params === 'string') {
         refuse(`failed to configure binding: ${params}`);
         continue;
@@ -325,15 +307,6 @@ async function evaluateValidation(evaluator: Evaluator, compiled: CompiledPolicy
   return { decisions: [{ kind: 'failed' as const, message: cause.message, reason: 'Invalid' }], auditAnnotations: [] };
 }
 
-async function configured<T>(read: () => Promise<T>): Promise<T | string> {
-  try {
-    return await read();
-  } catch (error) {
-    if (error instanceof ConfigurationFault) return error.message;
-    throw error;
-  }
-}
-
 /** Audit annotations, and failures of bindings with the action Audit: one line of the log each. */
 function record({ log }: ServeDependencies, { descriptor, target, user }: AdmittedCall, fields: object): void {
   const { namespace, name } = target;
@@ -344,48 +317,6 @@ function record({ log }: ServeDependencies, { descriptor, target, user }: Admitt
     namespace,
     name,
   });
-}
-
-/** The resource of a kind of parameters. undefined: it is not served. */
-export function paramDescriptor({ apiVersion = '', kind = '' }: ParamKind): ResourceDescriptor | undefined {
-  const [group, version] = apiVersion.includes('/') ? apiVersion.split('/', 2) : ['', apiVersion];
-  return resources.find((each) => each.kind === kind && each.group === group && each.version === version);
-}
-
-async function readParams(
-  { storageOf }: ServeDependencies,
-  paramKind: ParamKind,
-  { name = '', namespace = '', selector, parameterNotFoundAction }: ParamRef,
-  requestNamespace: string,
-): Promise<readonly KubeObject[]> {
-  const descriptor = paramDescriptor(paramKind);
-  if (descriptor === undefined) {
-    const kind = `${paramKind.apiVersion}, Kind=${paramKind.kind}`;
-    throw new ConfigurationFault(`failed to find resource referenced by paramKind: '${kind}'`);
-  }
-  if (!descriptor.namespaced && namespace !== '') {
-    throw new ConfigurationFault('paramRef.namespace must not be provided for a cluster-scoped `paramKind`');
-  }
-  const from = descriptor.namespaced ? namespace || requestNamespace : '';
-  if (descriptor.namespaced && from === '') {
-    const why = 'cannot use namespaced paramRef in policy binding that matches cluster-scoped resources';
-    throw new ConfigurationFault(why);
-  }
-  const storage = storageOf(descriptor);
-  const found: KubeObject[] = [];
-  if (name !== '') {
-    const param = await storage.get(from, name);
-    if (param !== undefined) found.push(param);
-  } else {
-    const selected = selectorFromSpec(selector);
-    const { items, next } = await storage.list({ namespace: from, limit: PARAMS_MAX });
-    if (next !== undefined) throw new ConfigurationFault(`more than ${PARAMS_MAX} objects to select parameters from`);
-    found.push(...items.filter(({ metadata }) => selected.matches(metadata.labels ?? {})));
-  }
-  if (found.length === 0 && parameterNotFoundAction !== 'Allow') {
-    throw new ConfigurationFault('no params found for policy binding with `Deny` parameterNotFoundAction');
-  }
-  return found;
 }
 
 /** The value of `request`: an AdmissionRequest without the objects. */

@@ -5,19 +5,26 @@ import { POLICIES_MAX } from '../../../../shared/kinds/admission-policies/policy
 import {
   admissionKinds,
   mutatingadmissionpolicies,
+  mutatingadmissionpolicybindings,
   mutatingwebhookconfigurations,
   validatingadmissionpolicies,
   validatingwebhookconfigurations,
 } from '../../../../shared/kinds/admission-policies/serve.ts';
 import type { ResourceDescriptor } from '../../../../shared/kinds/descriptor.ts';
 import { LEASE_NAMESPACE } from '../../../../shared/kinds/leases/resource.ts';
-import type { KubeMutatingAdmissionPolicy, KubeObject, ParamKind } from '../../../../shared/kinds/types.ts';
+import type {
+  KubeMutatingAdmissionPolicy,
+  KubeMutatingAdmissionPolicyBinding,
+  KubeObject,
+  ParamKind,
+  ParamRef,
+} from '../../../../shared/kinds/types.ts';
 import { jsonEqual } from '../../../../shared/kubernetes/json.ts';
 import * as status from '../../../../shared/kubernetes/status.ts';
 import type { ServeDependencies } from '../../dependencies.ts';
-import { paramDescriptor } from './admit-by-policies.ts';
 import { matchesRules } from './match.rule.ts';
 import { renewalOfNode } from './node-renewal.ts';
+import { groupAndVersionOf, paramDescriptor } from './params.ts';
 
 const isWebhookKind = (descriptor: ResourceDescriptor): boolean =>
   descriptor === validatingwebhookconfigurations || descriptor === mutatingwebhookconfigurations;
@@ -38,9 +45,12 @@ export async function admitPolicy(
     const { admitWebhooks } = await import('../webhooks.ts');
     return admitWebhooks(descriptor, next, dependencies.webhooks !== undefined);
   }
-  const isMutating = descriptor === mutatingadmissionpolicies;
-  if (!isMutating && descriptor !== validatingadmissionpolicies) return [];
   if (target.subresource !== '' || jsonEqual(next.spec ?? {}, stored?.spec ?? {})) return [];
+  const isMutating = descriptor === mutatingadmissionpolicies;
+  if (!isMutating && descriptor !== validatingadmissionpolicies) {
+    await requireRefAccess(dependencies, call, next);
+    return [];
+  }
   const { spec = {} }: KubeMutatingAdmissionPolicy = next;
   const { compilePolicy } = await import('./compile-policy.ts');
   const { causes } = compilePolicy(spec, isMutating);
@@ -65,21 +75,43 @@ async function refuseTooMany(
 
 /** What a policy shows of its parameters, its author could read (pkg/registry/admissionregistration, authz.go). */
 async function requireParamAccess(
-  { authorizer }: ServeDependencies,
-  { descriptor, user, nowMs }: Call,
+  dependencies: ServeDependencies,
+  call: Call,
   name: string,
   paramKind: ParamKind,
 ): Promise<void> {
-  const params = paramDescriptor(paramKind);
-  // A kind that is not served has no objects to read.
-  if (params === undefined) return;
-  const { group, resource } = params;
-  const question = { verb: 'get', group, resource, subresource: '', namespace: '', name: '' };
-  if ((await authorizer.authorize(user, question, nowMs)).allowed) return;
+  if (await mayRead(dependencies, call, paramKind, {})) return;
   const { apiVersion, kind } = paramKind;
   const all = `all objects of the paramKind (apiVersion=${apiVersion}, kind=${kind})`;
-  throw status.forbidden(descriptor, name, `user ${user.username} must have "get" permission on ${all}`);
+  throw status.forbidden(call.descriptor, name, `user ${call.user.username} must have "get" permission on ${all}`);
 }
+
+/** The author of a binding chooses which objects are shown. */
+async function requireRefAccess(dependencies: ServeDependencies, call: Call, next: KubeObject): Promise<void> {
+  const { policyName = '', paramRef }: NonNullable<KubeMutatingAdmissionPolicyBinding['spec']> = next.spec ?? {};
+  if (paramRef === undefined) return;
+  const isMutating = call.descriptor === mutatingadmissionpolicybindings;
+  const ofPolicies = dependencies.storageOf(isMutating ? mutatingadmissionpolicies : validatingadmissionpolicies);
+  const policy: KubeMutatingAdmissionPolicy | undefined = await ofPolicies.get('', policyName);
+  if (await mayRead(dependencies, call, policy?.spec?.paramKind, paramRef)) return;
+  const why = `user ${call.user.username} does not have "get" permission on the object referenced by paramRef`;
+  throw status.forbidden(call.descriptor, next.metadata.name ?? '', why);
+}
+
+/** @param paramKind undefined: that of a policy that may be created later. Likewise a kind that is not served now */
+async function mayRead(
+  { authorizer, customs }: ServeDependencies,
+  { user, nowMs }: Call,
+  paramKind: ParamKind | undefined,
+  { namespace = '', name = '' }: ParamRef,
+): Promise<boolean> {
+  const { group } = paramKind === undefined ? ANY : groupAndVersionOf(paramKind);
+  const { resource } = (paramKind && (await paramDescriptor({ customs }, paramKind))) ?? ANY;
+  const question = { verb: 'get', group, resource, subresource: '', namespace, name };
+  return (await authorizer.authorize(user, question, nowMs)).allowed;
+}
+
+const ANY = { group: '*', resource: '*' };
 
 const NODE_LEASES = `renewals of Leases in ${LEASE_NAMESPACE} are heartbeats: no policy is evaluated for them`;
 

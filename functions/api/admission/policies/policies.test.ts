@@ -1,11 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { admissionPolicies } from '../../../../shared/kinds/admission-policies/policy-memory.ts';
-import { type ApiInMemory, apiInMemory } from '../../../../test/support/api-in-memory.ts';
+import type { ItemStore } from '../../../../shared/store/item-store.ts';
+import { type ApiInMemory, apiInMemory, MERGE } from '../../../../test/support/api-in-memory.ts';
 import { DEFINITIONS, widget, widgetDefinition, widgetsIn } from '../../../../test/support/custom-definition.ts';
 
 const GROUP = '/apis/admissionregistration.k8s.io/v1';
 const POLICIES = `${GROUP}/validatingadmissionpolicies`;
 const BINDINGS = `${GROUP}/validatingadmissionpolicybindings`;
+const MUTATING = `${GROUP}/mutatingadmissionpolicies`;
+const MUTATING_BINDINGS = `${GROUP}/mutatingadmissionpolicybindings`;
 const MAPS = '/api/v1/namespaces/default/configmaps';
 
 const rule = (operations: string[], resources: string[], apiGroups = ['']) => ({
@@ -238,9 +241,6 @@ describe('a ValidatingAdmissionPolicy', () => {
 });
 
 describe('a MutatingAdmissionPolicy', () => {
-  const MUTATING = `${GROUP}/mutatingadmissionpolicies`;
-  const MUTATING_BINDINGS = `${GROUP}/mutatingadmissionpolicybindings`;
-
   async function withMutations(mutations: object[], more: object = {}): Promise<ApiInMemory> {
     const api = apiInMemory();
     await created(api, MUTATING, policy('m', { mutations, reinvocationPolicy: 'Never', ...more }));
@@ -343,15 +343,158 @@ describe('custom resources', () => {
     expect(api.faults).toEqual([]);
   });
 
-  it('are not parameters: the policy fails as its failurePolicy says', async () => {
-    const api = apiInMemory();
-    await created(api, DEFINITIONS, widgetDefinition());
-    await created(api, WIDGETS, widget('limit', { size: 3 }));
-    const paramKind = { apiVersion: 'example.com/v1', kind: 'Widget' };
-    await created(api, POLICIES, policy('p', { paramKind, validations: [{ expression: 'params.spec.size > 1' }] }));
-    const paramRef = { name: 'limit', namespace: 'default', parameterNotFoundAction: 'Deny' };
-    await created(api, BINDINGS, binding('p', { paramRef }));
-    const message = "failed to find resource referenced by paramKind: 'example.com/v1, Kind=Widget'";
-    expect(await put(api, map('a'))).toMatchObject({ code: 422, message: expect.stringContaining(message) });
+  describe('as parameters', () => {
+    const WIDGET = { apiVersion: 'example.com/v1', kind: 'Widget' };
+    const AT_MOST = { paramKind: WIDGET, validations: [{ expression: 'size(object.data) <= params.spec.size' }] };
+    const two = { x: '', y: '' };
+
+    async function clusterWith(paramRef: object, scope: 'Namespaced' | 'Cluster' = 'Namespaced') {
+      const api = apiInMemory();
+      const definition = widgetDefinition();
+      await created(api, DEFINITIONS, { ...definition, spec: { ...definition.spec, scope } });
+      await created(api, POLICIES, policy('p', AT_MOST));
+      await created(api, BINDINGS, binding('p', { paramRef: { parameterNotFoundAction: 'Deny', ...paramRef } }));
+      return api;
+    }
+
+    it('are found by name, in the namespace of the request or in another one', async () => {
+      for (const paramRef of [{ name: 'limit' }, { name: 'limit', namespace: 'default' }]) {
+        const api = await clusterWith(paramRef);
+        await created(api, WIDGETS, widget('limit', { size: 1 }));
+        expect(await put(api, map('a', { x: '' }))).toMatchObject({ code: 201 });
+        expect(await put(api, map('b', two))).toMatchObject({ code: 422 });
+        await api.send('PATCH', `${WIDGETS}/limit`, { body: { spec: { size: 2 } }, contentType: MERGE });
+        expect(await put(api, map('b', two))).toMatchObject({ code: 201 });
+        expect(api.faults).toEqual([]);
+      }
+      const elsewhere = await clusterWith({ name: 'limit', namespace: 'other' });
+      await created(elsewhere, WIDGETS, widget('limit', { size: 9 }));
+      expect((await put(elsewhere, map('a'))).message).toContain('no params found for policy binding with `Deny`');
+    });
+
+    it('are found by name in the cluster', async () => {
+      const api = await clusterWith({ name: 'limit' }, 'Cluster');
+      await created(api, '/apis/example.com/v1/widgets', widget('limit', { size: 1 }));
+      expect(await put(api, map('a', { x: '' }))).toMatchObject({ code: 201 });
+      expect(await put(api, map('b', two))).toMatchObject({ code: 422 });
+      const inNamespace = await clusterWith({ name: 'limit', namespace: 'default' }, 'Cluster');
+      const why = 'paramRef.namespace must not be provided for a cluster-scoped `paramKind`';
+      expect((await put(inNamespace, map('a'))).message).toContain(why);
+    });
+
+    it('are found by labels: the policy must hold for each', async () => {
+      const api = await clusterWith({ selector: { matchLabels: { tier: 'a' } } });
+      const labelled = (name: string, size: number, tier: string) => {
+        const { metadata, ...more } = widget(name, { size });
+        return { ...more, metadata: { ...metadata, labels: { tier } } };
+      };
+      await created(api, WIDGETS, labelled('large', 5, 'a'));
+      await created(api, WIDGETS, labelled('other', 1, 'b'));
+      expect(await put(api, map('a', two))).toMatchObject({ code: 201 });
+      await created(api, WIDGETS, labelled('small', 1, 'a'));
+      expect(await put(api, map('b', two))).toMatchObject({ code: 422 });
+    });
+
+    it('let the write pass where there are none, with parameterNotFoundAction Allow', async () => {
+      const api = await clusterWith({ name: 'limit', parameterNotFoundAction: 'Allow' });
+      expect(await put(api, map('a', two))).toMatchObject({ code: 201 });
+    });
+
+    it('change objects', async () => {
+      const api = apiInMemory();
+      await created(api, DEFINITIONS, widgetDefinition());
+      await created(api, WIDGETS, widget('owner', { size: 7 }));
+      const expression = 'Object{data: {"size": string(params.spec.size)}}';
+      const mutations = [{ patchType: 'ApplyConfiguration', applyConfiguration: { expression } }];
+      await created(api, MUTATING, policy('m', { paramKind: WIDGET, mutations, reinvocationPolicy: 'Never' }));
+      const paramRef = { name: 'owner', parameterNotFoundAction: 'Deny' };
+      await created(api, MUTATING_BINDINGS, { metadata: { name: 'm' }, spec: { policyName: 'm', paramRef } });
+      expect((await put(api, map('a', { x: '' }))).body.data).toEqual({ x: '', size: '7' });
+    });
+
+    it('fail the policy as its failurePolicy says while their kind is not defined', async () => {
+      const message = "failed to find resource referenced by paramKind: 'example.com/v1, Kind=Widget'";
+      for (const [failurePolicy, code] of [
+        ['Fail', 422],
+        ['Ignore', 201],
+      ] as const) {
+        const ofBinding = { paramRef: { name: 'limit', parameterNotFoundAction: 'Deny' } };
+        const api = await withPolicy({ ...AT_MOST, failurePolicy }, ofBinding);
+        const answer = await put(api, map('a'));
+        expect(answer.code).toBe(code);
+        if (code === 422) expect(answer.message).toContain(message);
+      }
+    });
+
+    it('cost a read of the object per binding, and one of the definitions', async () => {
+      const api = await clusterWith({ name: 'limit' });
+      await created(api, BINDINGS, {
+        ...binding('p', { paramRef: { name: 'limit', parameterNotFoundAction: 'Deny' } }),
+        metadata: { name: 'q' },
+      });
+      await created(api, WIDGETS, widget('limit', { size: 3 }));
+      await put(api, map('a', two));
+      const reads: string[] = [];
+      const read = (pk: string): void => {
+        if (/widgets|customresourcedefinitions/.test(pk)) reads.push(pk.replace(/^(\w+#[^#]+).*$/, '$1'));
+      };
+      const items: ItemStore = {
+        ...api.items,
+        get(key, options) {
+          read(key.pk);
+          return api.items.get(key, options);
+        },
+        getMany(keys, options) {
+          for (const { pk } of keys) read(pk);
+          return api.items.getMany(keys, options);
+        },
+        query(request) {
+          read(request.pk);
+          return api.items.query(request);
+        },
+      };
+      const counted = apiInMemory({ items, clock: { nowMs: api.nowMs } });
+      expect(await put(counted, map('b', two))).toMatchObject({ code: 201 });
+      reads.length = 0;
+      expect(await put(counted, map('c', two))).toMatchObject({ code: 201 });
+      expect(reads.toSorted()).toEqual([
+        'h#customresourcedefinitions',
+        'o#widgets.example.com',
+        'o#widgets.example.com',
+      ]);
+    });
+
+    it('are shown by authors who may read them', async () => {
+      const api = apiInMemory({ users: { uma: { name: 'uma', groups: [] } } });
+      const as = { headers: { authorization: 'Bearer uma' } };
+      const allow = async (name: string, rules: object[]) => {
+        const RBAC = '/apis/rbac.authorization.k8s.io/v1';
+        await created(api, `${RBAC}/clusterroles`, { metadata: { name }, rules });
+        const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name };
+        const subjects = [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: 'uma' }];
+        await created(api, `${RBAC}/clusterrolebindings`, { metadata: { name }, roleRef, subjects });
+      };
+      const policies = ['validatingadmissionpolicies', 'validatingadmissionpolicybindings'];
+      await allow('policies', [
+        { verbs: ['create'], apiGroups: ['admissionregistration.k8s.io'], resources: policies },
+      ]);
+      const paramRef = { name: 'limit', namespace: 'default', parameterNotFoundAction: 'Deny' };
+      const write = async (name: string) => {
+        const ofPolicy = await api.send('POST', POLICIES, { body: policy(name, AT_MOST), ...as });
+        await api.send('POST', POLICIES, { body: policy(name, AT_MOST) });
+        const ofBinding = await api.send('POST', BINDINGS, { body: binding(name, { paramRef }), ...as });
+        return [ofPolicy, ofBinding].map(({ code, body }) => (code === 201 ? code : body.message));
+      };
+      const refused = [
+        expect.stringContaining('user uma must have "get" permission on all objects of the paramKind'),
+        expect.stringContaining('user uma does not have "get" permission on the object referenced by paramRef'),
+      ];
+      // Before its kind is defined, and then.
+      expect(await write('a')).toEqual(refused);
+      await created(api, DEFINITIONS, widgetDefinition());
+      expect(await write('b')).toEqual(refused);
+      await allow('widgets', [{ verbs: ['get'], apiGroups: ['example.com'], resources: ['widgets'] }]);
+      expect(await write('c')).toEqual([201, 201]);
+    });
   });
 });
