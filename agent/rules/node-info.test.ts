@@ -22,6 +22,13 @@ it('a node has the facts of its machine, and the versions of its software', () =
   });
 });
 
+it('a machine without swap has no capacity of swap', () => {
+  const known = { runtimeVersion: 'exec://1', agentVersion: 'v1' };
+  const before = { swap: { capacity: 3 } };
+  expect(nodeInfoOf(before, { facts: { ...facts, swapBytes: 0 }, ...known })).not.toHaveProperty('swap');
+  expect(nodeInfoOf(before, { facts: undefined, ...known })).toMatchObject(before);
+});
+
 it('a machine has rebooted when both of its boots are known, and differ', () => {
   expect(wasRebooted('a', 'b')).toBe(true);
   for (const before of [undefined, '', 'b']) expect(wasRebooted(before, 'b')).toBe(false);

@@ -1,4 +1,5 @@
 /** status.nodeInfo: the machine and software of the node. */
+import { defined } from '../../shared/defined.ts';
 import type { MachineFacts } from '../ports/machine.ts';
 
 export interface NodeInfoInput {
@@ -9,15 +10,16 @@ export interface NodeInfoInput {
   readonly agentVersion: string;
 }
 
-/** kubeProxyVersion is empty, as in newer releases. Swap is in bytes. */
+/** kubeProxyVersion is empty, as in newer releases. Swap is in bytes, and absent on a machine without. */
 export function nodeInfoOf(
   existing: Readonly<Record<string, unknown>> | undefined,
   input: NodeInfoInput,
 ): Record<string, unknown> {
   const { facts } = input;
+  const { swap, ...before } = existing ?? {};
   const machine =
     facts === undefined
-      ? {}
+      ? defined({ swap })
       : {
           machineID: facts.machineId,
           systemUUID: facts.systemUuid,
@@ -26,10 +28,10 @@ export function nodeInfoOf(
           osImage: facts.osImage,
           operatingSystem: facts.operatingSystem,
           architecture: facts.architecture,
-          swap: { capacity: facts.swapBytes },
+          ...(facts.swapBytes === 0 ? {} : { swap: { capacity: facts.swapBytes } }),
         };
   return {
-    ...existing,
+    ...before,
     ...machine,
     containerRuntimeVersion: input.runtimeVersion ?? 'Unknown',
     kubeletVersion: input.agentVersion,

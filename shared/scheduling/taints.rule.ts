@@ -28,9 +28,8 @@ const RUNS_PROCESSES: Rejection = {
 };
 const CORDONED: Taint = { key: TAINT_UNSCHEDULABLE, effect: 'NoSchedule' };
 
-/** `Lt` and `Gt` match nothing: upstream's scheduler compares numbers only with an alpha feature. */
 const isTolerated = (taint: Readonly<Taint>, tolerations: readonly Toleration[]): boolean =>
-  tolerations.some((each) => each.operator !== 'Lt' && each.operator !== 'Gt' && tolerates(each, taint));
+  tolerations.some((each) => tolerates(each, taint));
 
 export const toleratesCordon = (pod: Pick<SchedulablePod, 'tolerations'>): boolean =>
   isTolerated(CORDONED, pod.tolerations);

@@ -196,7 +196,21 @@ function validateInitContainers(containers: readonly Container[], parts: PodPart
   });
 }
 
-const OPERATORS = ['Equal', 'Exists'];
+const OPERATORS = ['Equal', 'Exists', 'Gt', 'Lt'];
+
+/** `-0` and `007` are none (apimachinery/pkg/api/validate/content/decimal_int.go). */
+const DECIMAL_INTEGER = /^(?:0|-?[1-9]\d*)$/;
+const INT64_LENGTH_MAX = 20;
+const isInt64 = (integer: string): boolean =>
+  integer.length <= INT64_LENGTH_MAX && BigInt.asIntN(64, BigInt(integer)) === BigInt(integer);
+
+/** Upstream allows `Gt` and `Lt` behind the gate TaintTolerationComparisonOperators. */
+function validateCompared(value: string, field: string): Cause[] {
+  if (!DECIMAL_INTEGER.test(value)) {
+    return [invalidValue(field, value, 'must be a valid decimal integer in canonical form')];
+  }
+  return isInt64(value) ? [] : [invalidValue(field, value, 'must be a 64-bit signed integer')];
+}
 
 export function validateTolerations(tolerations: readonly Toleration[], field: string): Cause[] {
   const causes: Cause[] = [];
@@ -224,6 +238,8 @@ export function validateTolerations(tolerations: readonly Toleration[], field: s
       if ((toleration.value ?? '') !== '') {
         causes.push(invalidValue(`${path}.operator`, toleration, "value must be empty when `operator` is 'Exists'"));
       }
+    } else if (operator === 'Gt' || operator === 'Lt') {
+      causes.push(...validateCompared(toleration.value ?? '', `${path}.value`));
     } else causes.push(notSupported(`${path}.operator`, operator, OPERATORS));
     causes.push(...oneOf(`${path}.effect`, effect, TAINT_EFFECTS));
   }

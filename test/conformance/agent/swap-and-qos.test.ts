@@ -144,6 +144,10 @@ describe('swap by behaviour', () => {
     const critical = { ...BURSTABLE, spec: { ...BURSTABLE.spec, priorityClassName: 'system-cluster-critical' } };
     expect(await planned({}, critical)).toEqual(swapMax(0, 0));
   });
+
+  it('assigns none to a Guaranteed pod', async () => {
+    expect(await planned({}, podOf(equal('1Gi'), equal('2Gi')))).toEqual(swapMax(0, 0));
+  });
 });
 
 describe('swap at the start', () => {

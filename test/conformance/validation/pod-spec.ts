@@ -831,7 +831,18 @@ const scheduling: Constraint[] = [
     'Exists without a key',
     invalid('operator must be Exists when `key` is empty, which means "match all values and all keys"'),
   ),
-  toleration({ operator: 'Like' }, 'operator', 'Equal or Exists', unsupported('supported values: "Equal", "Exists"')),
+  toleration(
+    { operator: 'Like' },
+    'operator',
+    'Equal, Exists, Gt or Lt',
+    unsupported('supported values: "Equal", "Exists", "Gt", "Lt"'),
+  ),
+  toleration(
+    { operator: 'Gt', value: '007' },
+    'value',
+    'an integer with Gt and Lt',
+    invalid('must be a valid decimal integer in canonical form'),
+  ),
   toleration(
     { operator: 'Exists', value: 'v' },
     'operator',
