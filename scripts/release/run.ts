@@ -20,13 +20,14 @@ import { type Manifest, ROOT, readManifest } from './manifest.ts';
 import { ARCHITECTURES, NODE_VERSION } from './node-binaries.ts';
 import { buildProgram, PROGRAMS } from './program.ts';
 import { bundledPackages, softwareBill } from './sbom.ts';
+import { packTerraformModule } from './terraform/build.ts';
 
 const USAGE = `Usage: npm run release -- --version X [--out DIR] [--key FILE] [--only NAME,…]
 
   --version X      the release: package.json, shared/config/version.ts and CHANGELOG.md must name it
   --out DIR        directory of the files, which must not exist (dist/release/X)
   --key FILE       secret key of minisign, which signs SHA256SUMS; without it nothing is signed
-  --only NAME,…    some of: program, images, construct, agent-archives, agent-debs
+  --only NAME,…    some of: program, images, construct, terraform, agent-archives, agent-debs
 `;
 
 interface Task {
@@ -55,9 +56,11 @@ const ARTEFACTS: Readonly<Record<string, (task: Task) => Promise<readonly Built[
   construct: async ({ work, out, manifest }) => {
     const folder = join(work, 'construct');
     buildConstruct(folder, manifest);
-    const sources = functionList.map(({ name }) => `functions/${name}/handler.ts`);
-    return [{ file: packNpm(folder, out), sources: ['cdk/index.ts', ...sources] }];
+    return [{ file: packNpm(folder, out), sources: ['cdk/index.ts', ...HANDLERS] }];
   },
+  terraform: async ({ work, out, manifest: { version } }) => [
+    { file: packTerraformModule(work, out, version), sources: HANDLERS },
+  ],
   'agent-archives': async ({ work, out, manifest: { version } }) => {
     const built: Built[] = [];
     for (const architecture of ARCHITECTURES) {
@@ -84,6 +87,7 @@ interface Built {
   readonly node?: string;
 }
 
+const HANDLERS = functionList.map(({ name }) => `functions/${name}/handler.ts`);
 const AGENT = ['agent/bin/start-agent.ts', 'agent/bin/nodekeeper-agent.ts'];
 /** The package has the agent for its demonstration. */
 const SERVE = [...Object.values(PROGRAMS), 'console/page/main.ts', ...AGENT];
