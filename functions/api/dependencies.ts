@@ -4,6 +4,7 @@ import type { CidrSet } from '../../shared/fleet/cidrs/cidr-set.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
 import type { AdmissionPolicies } from '../../shared/kinds/admission-policies/policy-memory.ts';
 import type { CustomKinds } from '../../shared/kinds/custom-resources/kinds.ts';
+import type { ActingNodes } from '../../shared/kinds/effects.ts';
 import type { NamespacePolicies } from '../../shared/kinds/quotas/namespace-policies.ts';
 import type { KubeObject } from '../../shared/kinds/types.ts';
 import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/request/http.ts';
@@ -27,6 +28,8 @@ export interface ApiDependencies extends Pick<ReadDependencies, 'storageOf' | 'r
   readonly maxPlannedSilenceSeconds: number;
   /** Whether kinds that nothing acts on are stored with a warning, or refused. */
   readonly unenforcedKinds: Policy['unenforcedKinds'];
+  /** Nodes that enforce NetworkPolicies. @throws StoreFault */
+  readonly policyEnforcers: () => Promise<ActingNodes>;
   /** False: CertificateSigningRequests are stored, and their creation is answered with a warning. */
   readonly signsCertificates: boolean;
   /** The same for a node with these labels. Seconds. Absent: no profile has other seconds. */

@@ -25,6 +25,8 @@ export const apiManifest = {
       // A pod that is created or bound on a node.
       'use#*': ['UpdateItem'],
       refusals: ['UpdateItem'],
+      // Whether a NetworkPolicy that is created is enforced.
+      'service-readers': ['Query'],
       // What an agent makes and removes.
       'volume-work#*': ['DeleteItem', 'Query'],
       // Counts what a machine or a bootstrap token creates.

@@ -25,6 +25,7 @@ import type { EnrolDependencies } from './access/enrol-node.ts';
 import { answerEnrolment } from './access/enrolment.ts';
 import { answerSelfReviews } from './access/self-review.ts';
 import { refuseSigningRequests } from './access/signing-requester.ts';
+import { policyEnforcers } from './admission/admit-effect.ts';
 import type { AdmissionWebhooks } from './admission/admitted-write.ts';
 import { answerNodeVolumes } from './agents/node-volumes.ts';
 import { releaseHolders } from './agents/release-holders.ts';
@@ -87,6 +88,7 @@ function serveDependencies(options: ApiOptions): ServeDependencies {
     podEvictionTimeoutSeconds: policy.podEvictionTimeoutSeconds,
     maxPlannedSilenceSeconds: policy.maxPlannedSilenceSeconds,
     unenforcedKinds: policy.unenforcedKinds,
+    policyEnforcers: () => policyEnforcers(options.items),
     signsCertificates: options.signsCertificates === true,
     ...defined({ podEvictionTimeoutOn: podEvictionTimeoutOn(policy) }),
     cidrSets: cidrSetsOf(policy),

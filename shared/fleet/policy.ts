@@ -124,7 +124,10 @@ export interface Policy {
   readonly nodeCIDRMaskSizeIPv4: number;
   /** Length of the prefix of a node's IPv6 block. Bits. */
   readonly nodeCIDRMaskSizeIPv6: number;
-  /** The creation of a kind that nothing acts on, such as NetworkPolicy, is answered with a warning, or refused. */
+  /**
+   * The creation of a kind that nothing acts on, such as Ingress, is answered with a warning, or refused; that of a
+   * NetworkPolicy while no node enforces any.
+   */
   readonly unenforcedKinds: 'warn' | 'refuse';
   /** stream: watches are redirected to the streaming function. longPoll: held on the HTTP API, 20 s at most. */
   readonly watchMode: 'stream' | 'longPoll';

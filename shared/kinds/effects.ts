@@ -18,15 +18,19 @@ export interface KindEffect {
   /** Plural names, with the group where it is not the core group. */
   readonly kinds: readonly string[];
   readonly effect: Effect;
+  /** Agents that route Services act on it. A creation while there are none is that of an unenforced kind. */
+  readonly byServiceReaders?: true;
   /** A cell of docs/clients.md. Links are those of that page. */
   readonly what: string;
-  /** Sent with the answer to a creation. A kind that is `unenforced` has one. */
+  /** Sent with the answer to a creation. A kind that is, or may be, `unenforced` has one. */
   readonly warning?: string;
   /** The same, where no controller signs certificates. */
   readonly warningUnlessSigned?: string;
   /** Sent with a list, which is empty. */
   readonly listWarning?: string;
 }
+
+const NOT_ENFORCED = 'no node has an agent that enforces it (services.enabled)';
 
 export const KIND_EFFECTS: readonly KindEffect[] = [
   {
@@ -156,10 +160,10 @@ export const KIND_EFFECTS: readonly KindEffect[] = [
   },
   {
     kinds: ['networkpolicies.networking.k8s.io'],
-    effect: 'unenforced',
-    what: 'enforced by agents that route Services, for pods with an address of their own; elsewhere no traffic is filtered',
-    warning:
-      'no traffic is filtered by it, except on nodes with services.enabled for pods with an address of their own',
+    effect: 'acts',
+    byServiceReaders: true,
+    what: 'enforced by agents that [route Services](services.md#networkpolicies), for pods with an address of their own',
+    warning: NOT_ENFORCED,
   },
   {
     kinds: ['ingresses.networking.k8s.io', 'ingressclasses.networking.k8s.io'],
@@ -203,14 +207,35 @@ const byResource = new Map(KIND_EFFECTS.flatMap((each) => each.kinds.map((kind) 
 
 export const effectOf = (resource: ResourceName): KindEffect | undefined => byResource.get(qualifiedResource(resource));
 
-/** What the answer to a creation warns of. */
-export function creationWarning(
+/** Nodes with agents that act on a kind. */
+export interface ActingNodes {
+  readonly acting: number;
+  /** All nodes. Absent: `acting` is only the least number, or node-monitor has not counted yet. */
+  readonly all?: number;
+}
+
+interface CreationEffect {
+  /** Sent with the answer. */
+  readonly warning?: string;
+  /** Why nothing acts on the object. Absent: something does. */
+  readonly unenforced?: string;
+}
+
+/** @param nodes of a kind that is `byServiceReaders` */
+export function creationEffect(
   resource: ResourceName & { readonly kind: string },
-  { signsCertificates }: { readonly signsCertificates: boolean },
-): string | undefined {
-  const { effect, warning, warningUnlessSigned } = effectOf(resource) ?? {};
-  if (warningUnlessSigned !== undefined && !signsCertificates) return warningUnlessSigned;
-  return warning !== undefined && effect === 'unenforced' ? `the ${resource.kind} is stored: ${warning}` : warning;
+  { signsCertificates, nodes }: { readonly signsCertificates: boolean; readonly nodes?: ActingNodes },
+): CreationEffect {
+  const { effect, what, warning, warningUnlessSigned, byServiceReaders } = effectOf(resource) ?? {};
+  if (warningUnlessSigned !== undefined && !signsCertificates) return { warning: warningUnlessSigned };
+  if (warning === undefined) return {};
+  if (effect === 'unenforced') return { warning: `the ${resource.kind} is stored: ${warning}`, unenforced: what! };
+  if (byServiceReaders === undefined || nodes === undefined) return { warning };
+  const { acting, all = Number.POSITIVE_INFINITY } = nodes;
+  if (acting === 0) return { warning: `the ${resource.kind} is stored: ${warning}`, unenforced: warning };
+  if (acting >= all) return {};
+  const which = Number.isFinite(all) ? `${all - acting} of ${all} nodes have` : 'some nodes may have';
+  return { warning: `${which} no agent that enforces it (services.enabled)` };
 }
 
 /** Why no object of this kind is written; undefined: it may be, or the verb writes none. */

@@ -236,6 +236,7 @@ describe('permissions', () => {
       ...at('Control', 'PutItem', 'ticket-keys', 'log-chunks#*'),
       ...at('Control', 'DeleteItem PutItem Query UpdateItem', 'log-requests'),
       ...at('Control', 'DeleteItem Query', 'volume-work#*'),
+      ...at('Control', 'Query', 'service-readers'),
       `logs:PutLogEvents on arn:<AWS::Partition>:logs:<AWS::Region>:<AWS::AccountId>:log-group:<${auditLogId}>:log-stream:api`,
     ],
     'health-stream': [

@@ -189,7 +189,7 @@ describe.skipIf(tested === undefined).each([{ home: 'serve' }, { home: 'aws' }] 
       expect(applied).toMatchObject({
         exitCode: 0,
         stderr: [
-          'Warning: the NetworkPolicy is stored: no traffic is filtered by it, except on nodes with services.enabled for pods with an address of their own',
+          'Warning: the NetworkPolicy is stored: no node has an agent that enforces it (services.enabled)',
           'Warning: the Ingress is stored: no traffic is routed by it',
           '',
         ].join('\n'),

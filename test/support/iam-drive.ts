@@ -173,6 +173,9 @@ async function routedServices({ send, gone }: Stage): Promise<void> {
   const services = '/api/v1/namespaces/default/services';
   const spec = { ports: [{ port: 80 }] };
   await mustBe(201, send('POST', services, { metadata: { name: 'routed' }, spec }));
+  const policies = '/apis/networking.k8s.io/v1/namespaces/default/networkpolicies';
+  await mustBe(201, send('POST', policies, { metadata: { name: 'driven' }, spec: { podSelector: {} } }));
+  await send('DELETE', `${policies}/driven`);
   const resources = [{ group: '', resource: 'services', after: '0' }];
   await mustBe(201, send('POST', `${OWN}/changereads`, { spec: { resources, consistent: true } }));
   await send('DELETE', `${services}/routed`);

@@ -1,4 +1,14 @@
 import { describe, expect, it } from 'vitest';
+import { UNTRIED_GATE } from '../../../shared/fleet/marks/gate.ts';
+import {
+  READERS_COUNTED_MAX,
+  SERVICES_ANNOTATION,
+  settleServiceReader,
+} from '../../../shared/fleet/nodes/service-readers.ts';
+import { fleetStore } from '../../../shared/fleet/zones/fleet-store.ts';
+import { NO_DISRUPTION } from '../../../shared/fleet/zones/zone-state.ts';
+import type { ItemStore } from '../../../shared/store/item-store.ts';
+import { memoryItemStore } from '../../../shared/store/memory/item-store.ts';
 import { APPLY, apiInMemory, JSON_PATCH, MERGE } from '../../../test/support/api-in-memory.ts';
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
@@ -74,6 +84,79 @@ describe('a kind that nothing acts on', () => {
     expect((await strict.send('DELETE', `${INGRESSES}/i`)).code).toBe(200);
     const config = { metadata: { name: 'c' } };
     expect((await strict.send('POST', '/api/v1/namespaces/default/configmaps', { body: config })).code).toBe(201);
+  });
+});
+
+describe('a NetworkPolicy', () => {
+  const POLICIES = '/apis/networking.k8s.io/v1/namespaces/default/networkpolicies';
+  const policy = (name: string) => ({ metadata: { name }, spec: { podSelector: {} } });
+
+  /** @param all nodes that a tick has counted; undefined: none ticked */
+  async function cluster(enforcing: number, all?: number) {
+    const items = memoryItemStore();
+    for (let index = 0; index < enforcing; index += 1) {
+      const [nodeName, uid, annotations] = [`n${index}`, `u${index}`, { [SERVICES_ANNOTATION]: 'nftables' }];
+      await settleServiceReader(items, { nodeName, uid }, { metadata: { name: nodeName, uid, annotations } });
+    }
+    if (all !== undefined) {
+      const ours = { gate: UNTRIED_GATE, disruption: NO_DISRUPTION, finished: true };
+      await fleetStore(items).claim({ slot: 1, seenFence: 0, nowMs: 0, claimId: 'c', nodes: all, ...ours });
+    }
+    return items;
+  }
+
+  async function answers(items: ItemStore) {
+    const warned = await apiInMemory({ items }).send('POST', POLICIES, { body: policy('a') });
+    const strict = apiInMemory({ items, policy: { unenforcedKinds: 'refuse' } });
+    const { code, body } = await strict.send('POST', POLICIES, { body: policy('b') });
+    return [warned.code, warned.headers['warning'], code === 201 ? code : body.message];
+  }
+
+  it('is refused, or stored with a warning, where no node enforces it', async () => {
+    for (const items of [await cluster(0), await cluster(0, 2)]) {
+      expect(await answers(items)).toEqual([
+        201,
+        '299 - "the NetworkPolicy is stored: no node has an agent that enforces it (services.enabled)"',
+        'networkpolicies.networking.k8s.io "b" is forbidden: the policy has unenforcedKinds: refuse, and nothing acts ' +
+          'on it: no node has an agent that enforces it (services.enabled)',
+      ]);
+    }
+  });
+
+  it('is stored where nodes enforce it, with a warning of those that do not', async () => {
+    expect(await answers(await cluster(2, 5))).toEqual([
+      201,
+      '299 - "3 of 5 nodes have no agent that enforces it (services.enabled)"',
+      201,
+    ]);
+    const unknown = '299 - "some nodes may have no agent that enforces it (services.enabled)"';
+    expect(await answers(await cluster(2))).toEqual([201, unknown, 201]);
+    expect(await answers(await cluster(READERS_COUNTED_MAX + 1, 5_000))).toEqual([201, unknown, 201]);
+    expect(await answers(await cluster(2, 2))).toEqual([201, undefined, 201]);
+  });
+
+  it('costs two reads when it is created, and none when it is changed', async () => {
+    const items = await cluster(1, 1);
+    const reads: string[] = [];
+    const api = apiInMemory({
+      items: {
+        ...items,
+        get(key, options) {
+          reads.push(key.pk);
+          return items.get(key, options);
+        },
+        query(request) {
+          reads.push(request.pk);
+          return items.query(request);
+        },
+      },
+    });
+    const ofNodes = () => reads.splice(0).filter((pk) => pk === 'service-readers' || pk === 'fleet');
+    await api.send('POST', POLICIES, { body: policy('a') });
+    expect(ofNodes()).toEqual(['service-readers', 'fleet']);
+    await api.send('PUT', `${POLICIES}/a`, { body: policy('a') });
+    await api.send('DELETE', `${POLICIES}/a`);
+    expect(ofNodes()).toEqual([]);
   });
 });
 

@@ -6,7 +6,6 @@ import { defined } from '../../../shared/defined.ts';
 import { PLANNED_SILENCE_SECONDS_MAX, promiseFault } from '../../../shared/fleet/nodes/planned-silence.ts';
 import { certificatesigningrequests } from '../../../shared/kinds/certificates/serve.ts';
 import { customresourcedefinitions } from '../../../shared/kinds/customresourcedefinitions/serve.ts';
-import { effectOf } from '../../../shared/kinds/effects.ts';
 import { classNameOf, grows } from '../../../shared/kinds/persistentvolumes/binding.rule.ts';
 import { persistentvolumeclaims } from '../../../shared/kinds/persistentvolumes/serve.ts';
 import { nodes, priorityclasses } from '../../../shared/kinds/registry.ts';
@@ -18,6 +17,7 @@ import type { ServeDependencies } from '../dependencies.ts';
 import type { WriteOptions } from '../verbs/write-options.ts';
 import { admitPriorityClass } from './admit-creation.ts';
 import { definitionAdmission } from './admit-definition.ts';
+import { admitEffect } from './admit-effect.ts';
 import { signingRequestAdmission } from './admit-signing-request.ts';
 import type { AdmittedCall } from './admitted-write.ts';
 import { escalationCheck, isPolicy } from './escalation.ts';
@@ -44,17 +44,20 @@ export function admitWrite(
   const restricted = admitRestricted(dependencies, call, verb);
   const policies = admitByPolicies(dependencies, { ...call, dryRun, ...defined({ kind }) });
   let ofPolicy: readonly string[] = [];
+  let ofKind: readonly string[] = [];
   return {
     ...restricted,
     mutate: policies.mutate,
     async admit(next, stored) {
       await restricted.admit?.(next, stored);
+      const isCreated = next !== undefined && stored === undefined;
+      ofKind = isCreated ? await admitEffect(dependencies, call.descriptor, next.metadata.name ?? '') : [];
       if (isAdmissionKind(call.descriptor) && next !== undefined) {
         ofPolicy = await admitPolicy(dependencies, call, next, stored);
       }
       await policies.admit(next, stored);
     },
-    warnings: () => [...ofPolicy, ...policies.warnings()],
+    warnings: () => [...ofPolicy, ...policies.warnings(), ...ofKind],
   };
 }
 
@@ -74,21 +77,10 @@ export function admitRestricted(dependencies: ServeDependencies, call: Call, ver
     ...admission,
     async admit(next, stored) {
       // A creation. A deletion has a stored object.
-      if (stored === undefined) {
-        if (verb !== 'create') await requireCreate(dependencies, call);
-        if (next !== undefined) refuseUnenforced(dependencies, call, next);
-      }
+      if (stored === undefined && verb !== 'create') await requireCreate(dependencies, call);
       await admission.admit?.(next, stored);
     },
   };
-}
-
-/** Policy `unenforcedKinds: refuse`. */
-function refuseUnenforced({ unenforcedKinds }: ServeDependencies, { descriptor }: Call, next: KubeObject): void {
-  const { effect, what } = effectOf(descriptor) ?? {};
-  if (unenforcedKinds !== 'refuse' || effect !== 'unenforced') return;
-  const why = `the policy has unenforcedKinds: refuse, and nothing acts on it: ${what}`;
-  throw status.forbidden(descriptor, next.metadata.name ?? '', why);
 }
 
 /** An update or an apply that creates needs the verb `create` too, as upstream. */

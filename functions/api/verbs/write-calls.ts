@@ -5,7 +5,6 @@ import type { Call } from '../../../shared/api/call.ts';
 import { shapeObject } from '../../../shared/api/response-shape.ts';
 import { defined } from '../../../shared/defined.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
-import { creationWarning } from '../../../shared/kinds/effects.ts';
 import { nodeidentities, nodes, storedAs } from '../../../shared/kinds/registry.ts';
 import { schemaFor } from '../../../shared/kinds/schemas.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
@@ -60,14 +59,12 @@ async function readBody(
 }
 
 const writtenResponse = (
-  { signsCertificates }: ServeDependencies,
   { descriptor, shape, nowMs }: Call,
   { object, created }: WrittenObject,
   warnings: readonly string[],
 ): HttpResponse => {
-  const ofKind = created ? creationWarning(descriptor, { signsCertificates }) : undefined;
-  const headers = warningHeaders([...warnings, ...(ofKind === undefined ? [] : [ofKind])]);
-  return json(created ? 201 : 200, shapeObject(descriptor, object, shape, nowMs), headers);
+  const answer = shapeObject(descriptor, object, shape, nowMs);
+  return json(created ? 201 : 200, answer, warningHeaders(warnings));
 };
 
 export async function create(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
@@ -85,7 +82,7 @@ export async function create(dependencies: ServeDependencies, call: Call): Promi
     ...trackingOf(call, dependencies.storageOf(descriptor), 'CreateOptions'),
     ...admission,
   });
-  return writtenResponse(dependencies, call, written, [...warnings, ...admission.warnings()]);
+  return writtenResponse(call, written, [...warnings, ...admission.warnings()]);
 }
 
 /** Enrolment creates NodeIdentities. It depends on the credential of the request, and not only on the body. */
@@ -110,7 +107,7 @@ export async function update(dependencies: ServeDependencies, call: Call): Promi
     ...trackingOf(call, dependencies.storageOf(descriptor), 'UpdateOptions'),
     ...admission,
   });
-  return writtenResponse(dependencies, call, written, [...warnings, ...admission.warnings()]);
+  return writtenResponse(call, written, [...warnings, ...admission.warnings()]);
 }
 
 export async function patch(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
@@ -142,7 +139,7 @@ export async function patch(dependencies: ServeDependencies, call: Call): Promis
     ...trackingOf(call, dependencies.storageOf(descriptor), 'PatchOptions'),
     ...admission,
   });
-  return writtenResponse(dependencies, call, written, [...warnings(), ...admission.warnings()]);
+  return writtenResponse(call, written, [...warnings(), ...admission.warnings()]);
 }
 
 /** Custom resources have no merge keys for it. */
@@ -186,5 +183,5 @@ async function apply(dependencies: ServeDependencies, call: Call, force: boolean
     whenAbsent: () => appliedTo(undefined),
     ...admission,
   });
-  return writtenResponse(dependencies, call, written, [...warnings, ...admission.warnings()]);
+  return writtenResponse(call, written, [...warnings, ...admission.warnings()]);
 }

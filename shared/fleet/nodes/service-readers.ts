@@ -31,6 +31,8 @@ export const SERVICES_ANNOTATION = 'nodekeeper.dev/services';
 export const ALL_ZONES = '';
 
 const PARTITION = 'service-readers';
+/** Rows of a count: one page. */
+export const READERS_COUNTED_MAX = 1_000;
 /** Writes at a time. */
 const CONCURRENCY_MAX = 16;
 
@@ -92,6 +94,15 @@ export async function settleServiceReader(
   const { set } = changeOf(ROW, { ...part, resourceVersion });
   const written = await items.write({ kind: 'put', key, item: set, when: any({ kind: 'itemAbsent' }, isOlder) });
   if (written.kind === 'written') await items.write(servicesChanged(changed.nodeName));
+}
+
+/**
+ * How many nodes route Services: READERS_COUNTED_MAX stands for that many or more. A row follows its Node within
+ * seconds. One read: half a read unit without such nodes, some 20 for the most that are counted.
+ */
+export async function countServiceReaders(items: Pick<ItemStore, 'query'>): Promise<number> {
+  const page = await items.query({ table: 'control', pk: PARTITION, consistent: false, limit: READERS_COUNTED_MAX });
+  return page.items.length;
 }
 
 /**
