@@ -6,6 +6,7 @@ import { defined } from '../../../shared/defined.ts';
 import { PLANNED_SILENCE_SECONDS_MAX, promiseFault } from '../../../shared/fleet/nodes/planned-silence.ts';
 import { certificatesigningrequests } from '../../../shared/kinds/certificates/serve.ts';
 import { customresourcedefinitions } from '../../../shared/kinds/customresourcedefinitions/serve.ts';
+import { creationEffect, effectOf } from '../../../shared/kinds/effects.ts';
 import { classNameOf, grows } from '../../../shared/kinds/persistentvolumes/binding.rule.ts';
 import { persistentvolumeclaims } from '../../../shared/kinds/persistentvolumes/serve.ts';
 import { nodes, priorityclasses } from '../../../shared/kinds/registry.ts';
@@ -17,7 +18,6 @@ import type { ServeDependencies } from '../dependencies.ts';
 import type { WriteOptions } from '../verbs/write-options.ts';
 import { admitPriorityClass } from './admit-creation.ts';
 import { definitionAdmission } from './admit-definition.ts';
-import { admitEffect } from './admit-effect.ts';
 import { signingRequestAdmission } from './admit-signing-request.ts';
 import type { AdmittedCall } from './admitted-write.ts';
 import { escalationCheck, isPolicy } from './escalation.ts';
@@ -51,7 +51,7 @@ export function admitWrite(
     async admit(next, stored) {
       await restricted.admit?.(next, stored);
       const isCreated = next !== undefined && stored === undefined;
-      ofKind = isCreated ? await admitEffect(dependencies, call.descriptor, next.metadata.name ?? '') : [];
+      ofKind = isCreated ? await admitEffect(dependencies, call, next) : [];
       if (isAdmissionKind(call.descriptor) && next !== undefined) {
         ofPolicy = await admitPolicy(dependencies, call, next, stored);
       }
@@ -81,6 +81,21 @@ export function admitRestricted(dependencies: ServeDependencies, call: Call, ver
       await admission.admit?.(next, stored);
     },
   };
+}
+
+/** Objects that nothing acts on: refused by `unenforcedKinds`, or stored. @returns warnings @throws StatusError 403 */
+async function admitEffect(
+  { unenforcedKinds, signsCertificates, policyEnforcers }: ServeDependencies,
+  { descriptor }: Call,
+  { metadata: { name = '' } }: KubeObject,
+): Promise<readonly string[]> {
+  const nodes = effectOf(descriptor)?.byServiceReaders === undefined ? undefined : await policyEnforcers();
+  const { warning, unenforced } = creationEffect(descriptor, { signsCertificates, ...defined({ nodes }) });
+  if (unenforced !== undefined && unenforcedKinds === 'refuse') {
+    const why = `the policy has unenforcedKinds: refuse, and nothing acts on it: ${unenforced}`;
+    throw status.forbidden(descriptor, name, why);
+  }
+  return warning === undefined ? [] : [warning];
 }
 
 /** An update or an apply that creates needs the verb `create` too, as upstream. */

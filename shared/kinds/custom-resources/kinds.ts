@@ -136,7 +136,7 @@ export function customKinds({ definitions, sections, loadPatterns }: CustomKinds
   return {
     find: (group, version, resource) =>
       findVersion(version, ({ metadata }) => metadata.name === `${resource}.${group}`),
-    // A definition whose kind another one of the group has is not established.
+    // Of two definitions of a group with the same kind, one is established.
     findKind: (group, version, kind) =>
       findVersion(
         version,
