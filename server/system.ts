@@ -3,15 +3,17 @@
  * adds what carries requests, changes and time. Nothing below asks where it runs.
  */
 import { readYaml } from '../functions/api/read-yaml.ts';
-import { type ApiOptions, composeApi } from '../functions/api/work.ts';
+import { type ApiOptions, composeApiAndAdmission } from '../functions/api/work.ts';
 import { sha256Of } from '../functions/heartbeat/sha256.ts';
 import { type RenewLeaseDependencies, serveHeartbeat } from '../functions/heartbeat/work.ts';
 import type { Authenticator } from '../shared/access/authenticator.ts';
+import { defined } from '../shared/defined.ts';
 import { beatTimesOf } from '../shared/fleet/nodes/node-profile.ts';
 import { gzip } from '../shared/gzip.ts';
 import type { HttpRequest, HttpResponse } from '../shared/kubernetes/request/http.ts';
 import { type ControllerOptions, type FleetControllers, fleetControllers } from './fleet-controllers.ts';
 import { sha256 } from './sha256.ts';
+import { controllerPods } from './webhooks/controller-pods.ts';
 
 export interface SystemOptions extends ControllerOptions {
   readonly authenticator: Authenticator;
@@ -35,8 +37,11 @@ export const inProcess = { hash: sha256, readYaml, gzip } as const;
 
 /** Once per process: the parts have caches and shares of their users. */
 export function composeSystem(options: SystemOptions): System {
+  const { serve: api, admission } = composeApiAndAdmission({ ...inProcess, ...options, ...options.api });
+  // A process that calls webhooks: in the others no policy is evaluated for pods of controllers, either.
+  const admitPods = options.api?.webhooksOf && controllerPods({ ...options, admission });
   return {
-    api: composeApi({ ...inProcess, ...options, ...options.api }),
+    api,
     heartbeat: serveHeartbeat({
       items: options.items,
       authenticator: options.authenticator,
@@ -47,6 +52,6 @@ export function composeSystem(options: SystemOptions): System {
       sha256: sha256Of,
       ...options.heartbeat,
     }),
-    controllers: fleetControllers({ sha256, ...options }),
+    controllers: fleetControllers({ sha256, ...options, ...defined({ admitPods }) }),
   };
 }

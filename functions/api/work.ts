@@ -25,7 +25,8 @@ import type { EnrolDependencies } from './access/enrol-node.ts';
 import { answerEnrolment } from './access/enrolment.ts';
 import { answerSelfReviews } from './access/self-review.ts';
 import { refuseSigningRequests } from './access/signing-requester.ts';
-import type { AdmissionWebhooks } from './admission/admitted-write.ts';
+import type { AdmissionWebhooks, AdmittedCall } from './admission/admitted-write.ts';
+import { admitByPolicies, type PolicyAdmission } from './admission/policies/admit-by-policies.ts';
 import { policyEnforcers } from './admission/policy-enforcers.ts';
 import { answerNodeVolumes } from './agents/node-volumes.ts';
 import { releaseHolders } from './agents/release-holders.ts';
@@ -69,9 +70,20 @@ export interface ApiOptions extends RequestOptions {
   readonly cloud?: Pick<Cloud, 'describeInstances'>;
 }
 
-export function composeApi(options: ApiOptions): (request: HttpRequest) => Promise<HttpResponse> {
+export const composeApi = (options: ApiOptions): Api['serve'] => composeApiAndAdmission(options).serve;
+
+interface Api {
+  serve(request: HttpRequest): Promise<HttpResponse>;
+  /** Policies and webhooks for a write that is no request. */
+  admission(call: AdmittedCall): PolicyAdmission;
+}
+
+export function composeApiAndAdmission(options: ApiOptions): Api {
   const dependencies = serveDependencies(options);
-  return serveApi(dependencies, apiAnswers(dependencies));
+  return {
+    serve: serveApi(dependencies, apiAnswers(dependencies)),
+    admission: (call) => admitByPolicies(dependencies, call),
+  };
 }
 
 function serveDependencies(options: ApiOptions): ServeDependencies {

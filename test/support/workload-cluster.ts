@@ -3,10 +3,12 @@
  * machines. The stream has the filter of the deployed one.
  */
 
+import type { WorkloadPorts } from '../../functions/workloads/dependencies.ts';
 import type { DeploymentSpec, KubeDeployment, KubeReplicaSet } from '../../functions/workloads/workload-types.ts';
 import { passesWorkloadFilter } from '../../server/changes/change-filters.ts';
 import { fleetControllers } from '../../server/fleet-controllers.ts';
 import { decisionStore } from '../../shared/decisions/decision-store.ts';
+import { defined } from '../../shared/defined.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import { fleetStore } from '../../shared/fleet/zones/fleet-store.ts';
 import { applyDisruption } from '../../shared/fleet/zones/zone-state.ts';
@@ -22,7 +24,10 @@ const ROUNDS_MAX = 400;
 const DECISIONS_MAX = 1_000;
 export const START_MS = Date.UTC(2026, 0, 1);
 
-export function workloadCluster(options: { readonly onConsumed?: (units: ConsumedUnits) => void } = {}) {
+export function workloadCluster({
+  admitPods,
+  ...options
+}: { readonly onConsumed?: (units: ConsumedUnits) => void } & Pick<WorkloadPorts, 'admitPods'> = {}) {
   let nowMs = START_MS;
   let uuids = 0;
   let seen = 0;
@@ -41,7 +46,7 @@ export function workloadCluster(options: { readonly onConsumed?: (units: Consume
   const meter = { add: (name: string, value: number) => void metrics.push({ name, value }) };
   const log = { debug: silent, info: silent, warn: silent, error: silent };
   const makeControllers = (items: ItemStore) =>
-    fleetControllers({ items, clock, random, policy: defaultPolicy, log, meter });
+    fleetControllers({ items, clock, random, policy: defaultPolicy, log, meter, ...defined({ admitPods }) });
   const controllers = makeControllers(tables);
 
   async function commit(write: ObjectWrite): Promise<KubeObject> {

@@ -5,15 +5,13 @@ import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import type { KubeMutatingWebhookConfiguration } from '../../../shared/kinds/types.ts';
 import { forbiddenField } from '../../../shared/kubernetes/causes.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
-import { type MatchedRequest, matchesRules } from './policies/match.rule.ts';
+import { matchesRules } from './policies/match.rule.ts';
 import { renewalOfNode } from './policies/node-renewal.ts';
 
 const NOT_CALLED =
   'no webhook is called here: only nodekeeper serve over its own file calls them, because functions on AWS reach no ' +
   'server in a pod. Use a ValidatingAdmissionPolicy or a MutatingAdmissionPolicy: its CEL expressions need no server';
 const NODE_LEASES = 'renewals of Leases in kube-node-lease are heartbeats: no webhook is called for them';
-const CONTROLLERS =
-  'no webhook is called for pods that controllers create: name the kinds that have pod templates, such as deployments';
 
 /** @param isCalled a process calls webhooks @returns warnings @throws StatusError 422 */
 export async function admitWebhooks(
@@ -29,17 +27,8 @@ export async function admitWebhooks(
   const { compileConditions } = await import('./policies/compile-policy.ts');
   const causes = webhooks.flatMap((webhook, i) => compileConditions(webhook, `webhooks[${i}]`).causes);
   if (causes.length > 0) throw refuse(causes);
-  const isFor = (request: MatchedRequest): boolean =>
-    webhooks.some(({ rules = [], matchPolicy = '' }) =>
-      matchesRules({ resourceRules: rules, matchPolicy }, request, false),
-    );
-  return [...(isFor(renewalOfNode) ? [NODE_LEASES] : []), ...(isFor(CREATED_POD) ? [CONTROLLERS] : [])];
+  const isForNodeLeases = webhooks.some(({ rules = [], matchPolicy = '' }) =>
+    matchesRules({ resourceRules: rules, matchPolicy }, renewalOfNode, false),
+  );
+  return isForNodeLeases ? [NODE_LEASES] : [];
 }
-
-const CREATED_POD: MatchedRequest = {
-  ...renewalOfNode,
-  operation: 'CREATE',
-  group: '',
-  resource: 'pods',
-  namespace: 'default',
-};

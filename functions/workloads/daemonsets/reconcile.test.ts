@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { replay } from '../../../cli/replay.ts';
 import { shardsOf } from '../../../shared/kinds/resources.ts';
+import { earliestRows } from '../../../shared/ticks/workload-due-store.ts';
 import { type DaemonCluster, daemonCluster, namesOf } from '../../../test/support/daemon-cluster.ts';
 
 const NOT_READY = 'node.kubernetes.io/not-ready';
@@ -90,6 +91,20 @@ describe('the nodes of a DaemonSet', () => {
     await cluster.createDaemonSet({}, { hostNetwork });
     await cluster.settle();
     expect(await targets(cluster)).toEqual(hostNetwork ? ['n'] : []);
+  });
+
+  it('are tried again a minute after a pod was refused', async () => {
+    const cluster = daemonCluster();
+    await cluster.createNodes(2);
+    const hard = { pods: '0' };
+    const quota = { kind: 'ResourceQuota', metadata: { name: 'none' }, spec: { hard } };
+    await cluster.create('resourcequotas', { ...quota, status: { hard, used: hard } });
+    await cluster.createDaemonSet();
+    await cluster.settle();
+    expect([await targets(cluster), (await cluster.events('FailedCreate')).length]).toEqual([[], 1]);
+    const { rows } = await earliestRows(cluster.tables);
+    const due = rows.filter(({ key }) => key.kind === 'workload' && key.ref.resource === 'daemonsets');
+    expect(due.map(({ atMs }) => atMs)).toEqual([cluster.now() + 60_000]);
   });
 
   it('WS-09 lose it to a NoExecute taint that it does not tolerate', async () => {

@@ -168,7 +168,7 @@ async function finish(
   if (managed === 'overtaken') return managed;
   const isQuiet = decision.create.length === 0 && decision.remove.length === 0;
   const isRolling = set.spec?.updateStrategy?.type !== 'OnDelete';
-  const rolled = isQuiet && isRolling ? await rollOut(dependencies, sync) : [];
+  const rolled = isQuiet && isRolling ? await rollOut(dependencies, sync) : { held: [] };
   if (rolled === 'overtaken') return rolled;
   await cleanHistory(dependencies, sync, history);
   const { status, lookAgainAtMs } = daemonSetStatus(set, world);
@@ -178,11 +178,12 @@ async function finish(
     });
     if (kind === 'conflict' || kind === 'contended') return 'overtaken';
   }
-  const held = [...decision.held.map(({ pod }) => pod.name), ...rolled];
+  const held = [...decision.held.map(({ pod }) => pod.name), ...rolled.held];
   const reported = { kind: 'DaemonSet', object: set, component: COMPONENT } as const;
   await reportHeld(dependencies, reported, { ...sync.holdReading, held, nowMs });
-  const again = [decision.lookAgainAtMs, lookAgainAtMs, held.length > 0 ? nowMs + HELD_RETRY_MS : undefined];
-  const times = again.filter((each) => each !== undefined);
+  const holdEndsAtMs = held.length > 0 ? nowMs + HELD_RETRY_MS : undefined;
+  const retries = [managed.retryAtMs, rolled.retryAtMs];
+  const times = [decision.lookAgainAtMs, lookAgainAtMs, holdEndsAtMs, ...retries].filter((each) => each !== undefined);
   return times.length === 0 ? {} : { lookAgainAtMs: Math.min(...times) };
 }
 
@@ -204,7 +205,7 @@ async function manage(
   );
   if (created === 'overtaken' || remove.length === 0) return created;
   const removals = new Map(remove.map(({ pod, cause }) => [pod.name, { name: pod.name, target: pod.target, cause }]));
-  return deletePods(
+  const deleted = await deletePods(
     dependencies,
     { ...sync, fence: created.fence },
     {
@@ -219,6 +220,7 @@ async function manage(
       ...(remove.some(({ cause }) => cause === 'failed') ? { more: backoffsRow(backoffs) } : {}),
     },
   );
+  return deleted === 'overtaken' ? deleted : { ...deleted, ...defined({ retryAtMs: created.retryAtMs }) };
 }
 
 async function createOn(
@@ -267,12 +269,15 @@ async function reportEndedPods(
 }
 
 /** Replaces pods of an old template. Returns the pods, and the nodes of second pods, that are held back. */
-async function rollOut(dependencies: WorkloadDependencies, sync: Sync): Promise<readonly string[] | 'overtaken'> {
+async function rollOut(
+  dependencies: WorkloadDependencies,
+  sync: Sync,
+): Promise<{ readonly held: readonly string[]; readonly retryAtMs?: number } | 'overtaken'> {
   const { set, world, nowMs } = sync;
   const rollout = decideRollout(set.spec ?? {}, world);
   const doomed = chosenBy(rollout.remove);
   const doubled = chosenBy(rollout.create);
-  if (world.isHeld) return [...doomed, ...doubled];
+  if (world.isHeld) return { held: [...doomed, ...doubled] };
   const draft = (act: 'PodsCreated' | 'PodsDeleted', choice: RolloutChoice, names: readonly string[]) =>
     daemonRolloutDraft(set, act, choice, names, nowMs);
   const created = await createOn(dependencies, sync, doubled, (_names, nodes) =>
@@ -285,7 +290,7 @@ async function rollOut(dependencies: WorkloadDependencies, sync: Sync): Promise<
     { ...sync, fence: created.fence },
     { pods, draft: (names) => draft('PodsDeleted', rollout.remove, names) },
   );
-  return deleted === 'overtaken' ? deleted : [];
+  return deleted === 'overtaken' ? deleted : { held: [], ...defined({ retryAtMs: created.retryAtMs }) };
 }
 
 async function cleanHistory(

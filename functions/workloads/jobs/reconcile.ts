@@ -41,8 +41,6 @@ import { finishedCondition, storedOutcome } from './outcome.rule.ts';
 import { jobPodName, podTemplateOf } from './pod-template.rule.ts';
 import { decideJob, finalStatus, type JobDecision, type PodChange, partStatus } from './rule.ts';
 
-/** Until refused creations are tried again. Milliseconds. */
-const REFUSED_RETRY_MS = 60_000;
 /** The size of the pods of one transaction. Each is written twice, as object and log entry: below 4 MB with the Job. */
 const PART_BYTES_MAX = 1_400_000;
 const CONTROLLER = 'job-controller';
@@ -120,7 +118,7 @@ async function attemptSync(
   }
   const lookAgainAtMs = Math.min(
     decision.lookAgainAtMs ?? Number.POSITIVE_INFINITY,
-    created.failure !== undefined ? nowMs + REFUSED_RETRY_MS : Number.POSITIVE_INFINITY,
+    created.retryAtMs ?? Number.POSITIVE_INFINITY,
   );
   return Number.isFinite(lookAgainAtMs) ? { lookAgainAtMs } : {};
 }

@@ -17,7 +17,6 @@ import { checkQuota } from '../../../shared/kinds/quotas/quota.ts';
 import type { CountedResource } from '../../../shared/kinds/quotas/usage.ts';
 import type {
   KubeObject,
-  KubePod,
   KubeResourceQuota,
   KubeRuntimeClass,
   KubeServiceAccount,
@@ -30,16 +29,10 @@ import type { WorkloadDependencies } from '../dependencies.ts';
 import type { PodTemplateSpec } from '../workload-types.ts';
 import { prefixOf } from './generated-name.rule.ts';
 import { refOfObject } from './owner.ts';
+import { lostByAdmission, type PodCreation } from './pod-admission.ts';
 
 /** Priority classes that are searched for the default one, at most. */
 const CLASSES_MAX = 500;
-
-export type PodCreation =
-  | { readonly kind: 'pod'; readonly pod: KubePod }
-  /** The API would refuse it. */
-  | { readonly kind: 'refused'; readonly message: string }
-  /** Its namespace is being deleted: no failure of the owner. */
-  | { readonly kind: 'namespaceTerminating' };
 
 type Dependencies = Pick<WorkloadDependencies, 'objects' | 'policy' | 'namespacePolicies'>;
 
@@ -78,6 +71,13 @@ export async function podMaker(
     className === '' ? undefined : await objects.get({ resource: 'runtimeclasses', namespace: '', name: className });
   const limitRanges = await namespacePolicies.limitRanges(owner.namespace);
   const refusal = runtimeClassRefusal(body, runtimeClass);
+  const context = {
+    nowMs,
+    defaultTolerationSeconds: policy.podEvictionTimeoutSeconds,
+    priority: priority.priority,
+    limitRanges,
+    ...defined({ account, runtimeClass }),
+  };
   const prefix = owner.reference.kind === 'StatefulSet' ? () => `${owner.reference.name}-` : prefixOf;
   return (name, uid, own = template) => {
     const { annotations, finalizers } = own.metadata ?? {};
@@ -95,20 +95,28 @@ export async function podMaker(
       },
       spec: own.spec ?? {},
     };
-    const pod = preparePod.prepareForCreate(given, {
-      nowMs,
-      defaultTolerationSeconds: policy.podEvictionTimeoutSeconds,
-      priority: priority.priority,
-      limitRanges,
-      ...defined({ account, runtimeClass }),
-    });
+    return prepared(given);
+  };
+
+  function prepared(given: KubeObject): PodCreation {
+    const pod = preparePod.prepareForCreate(given, context);
+    const name = pod.metadata.name ?? '';
+    const invalid = (field: string | undefined, why: string) =>
+      ({ kind: 'refused', message: `Pod "${name}" is invalid: ${field}: ${why}` }) as const;
     const why = accountMissing ?? refusal ?? limitViolation('pods', pod, limitRanges);
     if (why !== undefined) return forbidden(name, why);
     const [cause] = validatePod(pod, undefined, '');
-    return cause === undefined
-      ? { kind: 'pod', pod }
-      : { kind: 'refused', message: `Pod "${name}" is invalid: ${cause.field}: ${cause.message}` };
-  };
+    if (cause !== undefined) return invalid(cause.field, cause.message);
+    return {
+      kind: 'pod',
+      pod,
+      given,
+      complete(changed) {
+        const lost = lostByAdmission(pod, changed);
+        return lost === undefined ? prepared(changed) : invalid(lost, 'its owner needs it, and admission changed it');
+      },
+    };
+  }
 }
 
 export interface ChargedObjects<Created extends KubeObject> {

@@ -9,6 +9,7 @@ import { workDependencies } from '../../../shared/ticks/dependencies.ts';
 import { type ScriptedOutcome, scriptedCommits } from '../../../test/support/scripted-commits.ts';
 import { workloadDependencies } from '../dependencies.ts';
 import { readFence } from '../owner-claim-store.ts';
+import type { AdmitPods, MadePod, PodCreation } from './pod-admission.ts';
 import { changeOwners, commitFirst, createPods, deletePods, type PodOwner } from './pod-commits.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1);
@@ -33,6 +34,8 @@ const draft = (names: readonly string[], before: number): DecisionDraft =>
   }) as unknown as DecisionDraft;
 const pod = (name: string, metadata: object = {}): KubePod =>
   ({ metadata: { namespace: 'd', name, uid: `u-${name}`, ...metadata } }) as KubePod;
+/** It needs no defaults. */
+const madePod = (made: KubePod): MadePod => ({ kind: 'pod', pod: made, given: made, complete: madePod });
 const isPod = ({ ref }: ObjectWrite) => ref.resource === 'pods';
 
 function scripted(outcomes: readonly ScriptedOutcome[]) {
@@ -91,7 +94,7 @@ describe('the creation of pods', () => {
   ): Parameters<typeof createPods>[2] => ({
     count,
     nameOf: (index, { fence, position }) => `p${index}-${fence}-${position}`,
-    make: (_index, name) => ({ kind: 'pod', pod: pod(name) }),
+    make: (_index, name) => madePod(pod(name)),
     draft,
     ...more,
   });
@@ -144,6 +147,7 @@ describe('the creation of pods', () => {
         fence: 5,
         count: 0,
         failure: { reason: 'FailedCreate', message: 'the pod template is too large' },
+        retryAtMs: NOW_MS + 60_000,
       });
       expect(events().map(({ reason, message }) => [reason, message])).toEqual([
         ['FailedCreate', 'Error creating: the pod template is too large'],
@@ -153,7 +157,7 @@ describe('the creation of pods', () => {
 
   it('ends at the first pod that the API would refuse, after those before it', async () => {
     const make = (index: number, name: string) =>
-      index === 2 ? ({ kind: 'refused', message: 'no' } as const) : ({ kind: 'pod', pod: pod(name) } as const);
+      index === 2 ? ({ kind: 'refused', message: 'no' } as const) : madePod(pod(name));
     const { dependencies, batches, events } = scripted(ALL);
     const failedText = (index: number, message: string) => `pod ${index}: ${message}`;
     expect(await createPods(dependencies, owner(), plan(7, { make, failedText }))).toEqual({
@@ -161,8 +165,55 @@ describe('the creation of pods', () => {
       fence: 1,
       count: 1,
       failure: { reason: 'FailedCreate', message: 'no' },
+      retryAtMs: NOW_MS + 60_000,
     });
     expect([batches().length, events().at(-1)?.message]).toEqual([1, 'pod 2: no']);
+  });
+
+  describe('with admission', () => {
+    const withAdmission = (admitPods: AdmitPods, outcomes = ALL) => {
+      const { dependencies, ...scene } = scripted(outcomes);
+      return { dependencies: { ...dependencies, admitPods }, ...scene };
+    };
+    const decided = (pods: readonly PodCreation[]) => ({ kind: 'decided', pods }) as const;
+
+    it('stores what admission made of the pods', async () => {
+      const { dependencies, commits } = withAdmission(async (_owner, pods) =>
+        decided(pods.map((each) => madePod({ ...each.pod, spec: { hostname: 'admitted' } }))),
+      );
+      expect(await createPods(dependencies, owner(), plan(3))).toMatchObject({ count: 3 });
+      const written = commits.flatMap(({ writes }) => writes.filter(isPod));
+      expect(written.map((write) => 'object' in write && write.object.spec)).toEqual(
+        Array.from({ length: 3 }, () => ({ hostname: 'admitted' })),
+      );
+    });
+
+    it('ends at the first pod that is refused, after those before it, and tries again when admission says', async () => {
+      const refused = { kind: 'refused', message: 'denied', retryMs: 5_000 } as const;
+      const { dependencies, batches, events } = withAdmission(async (_owner, pods) =>
+        decided(pods.map((each) => (each.pod.metadata.name?.startsWith('p4') ? refused : each))),
+      );
+      expect(await createPods(dependencies, owner(), plan(7))).toMatchObject({
+        count: 4,
+        failure: { reason: 'FailedCreate', message: 'denied' },
+        retryAtMs: NOW_MS + 5_000,
+      });
+      expect(batches().map(({ length }) => length)).toEqual([1, 2, 1]);
+      expect(events().at(-1)?.message).toBe('Error creating: denied');
+    });
+
+    it('writes nothing while there is no answer, and keeps the failure of the last attempt', async () => {
+      const waiting = { kind: 'waiting', retryMs: 1_000, failure: 'denied' } as const;
+      const { dependencies, commits } = withAdmission(async () => waiting);
+      expect(await createPods(dependencies, owner(5), plan(3))).toEqual({
+        kind: 'applied',
+        fence: 5,
+        count: 0,
+        retryAtMs: NOW_MS + 1_000,
+        failure: { reason: 'FailedCreate', message: 'denied' },
+      });
+      expect(commits).toEqual([]);
+    });
   });
 
   it('ends without a failure in a namespace that is being deleted', async () => {

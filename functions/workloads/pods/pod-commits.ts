@@ -22,8 +22,9 @@ import type { WorkloadDependencies } from '../dependencies.ts';
 import { claimWrite } from '../owner-claim-store.ts';
 import { deletionWrite } from './deletion-write.ts';
 import * as metric from './metrics.ts';
-import { chargedObjects, type PodCreation } from './new-pod.ts';
+import { chargedObjects } from './new-pod.ts';
 import { controllerReference, type OwnerKind, refOfObject, unchanged, withOwners } from './owner.ts';
+import type { PodAdmission, PodCreation } from './pod-admission.ts';
 import { type EventsAbout, type PodEventText, recordFailedCreate, recordPodEvents } from './pod-events.ts';
 import { slowStartBatches } from './slow-start.rule.ts';
 import type { SyncFailure } from './sync-failure.rule.ts';
@@ -53,12 +54,19 @@ export interface NameSeed {
   readonly position: number;
 }
 
-/** `fence`: the claim after the transactions. `count`: pods that were created or deleted. */
+/** Until a refused creation is tried again: what refused it, such as a quota, may permit it later. Milliseconds. */
+const REFUSED_RETRY_MS = 60_000;
+
+/**
+ * `fence`: the claim after the transactions. `count`: pods that were created or deleted. `retryAtMs`: when the others
+ * are tried again.
+ */
 export type Applied = {
   readonly kind: 'applied';
   readonly fence: number;
   readonly count?: number;
   readonly failure?: SyncFailure;
+  readonly retryAtMs?: number;
 };
 
 const uidOf = ({ object }: PodOwner): string => object.metadata.uid ?? '';
@@ -156,12 +164,20 @@ export async function createPods(
     });
     const refusedAt = made.findIndex(({ kind }) => kind !== 'pod');
     if (refusedAt >= 0) return failed(refusedAt, made[refusedAt]!);
-    const wanted = made.flatMap((each) => (each.kind === 'pod' ? [each.pod] : []));
+    const admission = await admitted(dependencies, owner, made);
+    if (admission.kind === 'waiting') {
+      const { retryMs, failure: message } = admission;
+      const failure = message === undefined ? undefined : ({ reason: 'FailedCreate', message } as const);
+      return { kind: 'applied', fence, count: created, retryAtMs: owner.nowMs + retryMs, ...defined({ failure }) };
+    }
+    const admittedTo = admission.pods.findIndex(({ kind }) => kind !== 'pod');
+    const wanted = (admittedTo < 0 ? admission.pods : admission.pods.slice(0, admittedTo)).flatMap(podsIn);
     const of = { group: '', resource: 'pods', namespace: owner.ref.namespace, nowMs: owner.nowMs };
     const charged = await chargedObjects(dependencies, of, wanted);
     const { permitted: batch } = charged;
+    // The first pod behind the batch.
     const exceeded: Refused | undefined =
-      charged.refusal === undefined ? undefined : { kind: 'refused', message: charged.refusal };
+      charged.refusal === undefined ? admission.pods[admittedTo] : { kind: 'refused', message: charged.refusal };
     if (exceeded !== undefined && batch.length === 0) return failed(0, exceeded);
     const names = batch.map((pod) => pod.metadata.name ?? '');
     if (new Set(names).size < names.length) return leaveNames(dependencies, owner, fence);
@@ -239,6 +255,19 @@ const isOfAnother = (owner: PodOwner, existing: KubeObject | undefined): boolean
 interface Refused {
   readonly kind: string;
   readonly message?: string;
+  readonly retryMs?: number;
+}
+
+const podsIn = (each: PodCreation): readonly KubePod[] => (each.kind === 'pod' ? [each.pod] : []);
+
+async function admitted(
+  { admitPods }: WorkloadDependencies,
+  { kind, object }: PodOwner,
+  made: readonly PodCreation[],
+): Promise<PodAdmission> {
+  if (admitPods === undefined) return { kind: 'decided', pods: made };
+  const pods = made.filter((each) => each.kind === 'pod');
+  return admitPods({ kind, object }, pods);
 }
 
 async function refusal(
@@ -252,7 +281,8 @@ async function refusal(
   const { metadata } = owner.object;
   const failed = { generation: metadata.generation ?? 0, message, text };
   await recordFailedCreate(dependencies, eventsAbout(owner), failed, owner.nowMs);
-  return { kind: 'applied', fence, failure: { reason: 'FailedCreate', message } };
+  const retryAtMs = owner.nowMs + (refused.retryMs ?? REFUSED_RETRY_MS);
+  return { kind: 'applied', fence, failure: { reason: 'FailedCreate', message }, retryAtMs };
 }
 
 /** A quota does not permit an object that the owner needs. */

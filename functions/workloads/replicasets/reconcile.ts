@@ -32,9 +32,6 @@ import { byLogShard } from './deletion-order.rule.ts';
 import { decideReplicas, type ReplicaSetDecision, replicaSetStatus } from './rule.ts';
 import { type SetKind, setKindOf } from './set-kinds.rule.ts';
 
-/** Until a refused creation is tried again. Milliseconds. */
-const REFUSED_RETRY_MS = 60_000;
-
 const NOTHING: SyncReport = {};
 
 /**
@@ -101,9 +98,7 @@ async function attemptSync(
     });
     if (kind === 'conflict' || kind === 'contended') return 'overtaken';
   }
-  // What refused a pod, such as a quota, may permit it later.
-  const retryAtMs = applied.failure === undefined ? undefined : nowMs + REFUSED_RETRY_MS;
-  const times = [decision.lookAgainAtMs, retryAtMs].flatMap((atMs) => atMs ?? []);
+  const times = [decision.lookAgainAtMs, applied.retryAtMs].flatMap((atMs) => atMs ?? []);
   return times.length === 0 ? NOTHING : { lookAgainAtMs: Math.min(...times) };
 }
 

@@ -24,9 +24,10 @@ import type {
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
 import { HELD_RETRY_MS, readHold, reportHeld } from '../pods/held-rollouts.ts';
-import { type PodCreation, podMaker } from '../pods/new-pod.ts';
+import { podMaker } from '../pods/new-pod.ts';
 import { availableAfterMs, isAvailable, type OwnedPod, ownedPodOf } from '../pods/owned-pod.rule.ts';
 import { controllerReference, refOfObject, type SyncReport, syncUnlessOvertaken } from '../pods/owner.ts';
+import type { PodCreation } from '../pods/pod-admission.ts';
 import { type Applied, claimed, commitFirst, createPods, deletePods, type PodOwner } from '../pods/pod-commits.ts';
 import { attemptRevisionedSync, type RevisionedKind, type RevisionedSet } from '../pods/revisioned-set.ts';
 import { REVISION_LABEL, surplusRevisions, templateOf } from '../pods/revisions.rule.ts';
@@ -49,8 +50,6 @@ const KIND: RevisionedKind = {
     `${act === 'created' ? 'create' : 'delete'} Pod ${name} in StatefulSet ${setName} successful`,
   canOwn: (setName, podName) => ordinalOf(setName, podName) !== undefined,
 };
-/** After a pod could not be created: its name may be free then. Milliseconds. */
-const FAILED_RETRY_MS = 60_000;
 
 /**
  * @param orphans pods and revisions without a controller that may belong to it; absent: not searched
@@ -150,7 +149,7 @@ async function finish(dependencies: WorkloadDependencies, sync: Sync): Promise<S
   return lookAgain(sync, applied);
 }
 
-function lookAgain({ set, stored, nowMs }: Sync, { failure, held }: Outcome): SyncReport {
+function lookAgain({ set, stored, nowMs }: Sync, { retryAtMs, held }: Outcome): SyncReport {
   const available = [...stored.values()].flatMap((pod) => {
     const afterMs = availableAfterMs(ownedPodOf(pod), set.spec?.minReadySeconds ?? 0);
     // It is available one millisecond after the end of the time.
@@ -159,7 +158,7 @@ function lookAgain({ set, stored, nowMs }: Sync, { failure, held }: Outcome): Sy
   const times = [
     ...available,
     ...(held > 0 ? [nowMs + HELD_RETRY_MS] : []),
-    ...(failure === undefined ? [] : [nowMs + FAILED_RETRY_MS]),
+    ...(retryAtMs === undefined ? [] : [retryAtMs]),
   ];
   return times.length === 0 ? {} : { lookAgainAtMs: Math.min(...times) };
 }

@@ -1,0 +1,176 @@
+/**
+ * Policies and webhooks of the cluster for pods that controllers create: as for a request of the controller's account.
+ *
+ * A slow webhook delays the owners that it is asked for. At most WAITERS_MAX syncs wait for answers at the same time,
+ * for WAIT_MS each, and the others for SHORT_WAIT_MS. What has no answer then is asked on: the owner is synced again,
+ * and finds the answer in memory. So the owners behind those of a webhook that hangs wait for about 12 ms per owner.
+ *
+ * Bounds: the time of a request for all calls about a pod (admission-webhooks.ts); QUESTIONS_MAX owners in memory, with
+ * the pods of one transaction each. An owner beyond them asks when others have their answers.
+ *
+ * Concurrency: two syncs of an owner ask once. An answer is used once: for a pod that is created again, and after a
+ * transaction that lost to another one, the question is asked again.
+ */
+
+import type { AdmittedCall } from '../../functions/api/admission/admitted-write.ts';
+import type { PolicyAdmission } from '../../functions/api/admission/policies/admit-by-policies.ts';
+import type { OwnerKind } from '../../functions/workloads/pods/owner.ts';
+import type { AdmitPods, MadePod, PodCreation } from '../../functions/workloads/pods/pod-admission.ts';
+import { serviceAccountGroups, serviceAccountUser } from '../../shared/access/account-name.ts';
+import type { UserInfo } from '../../shared/access/user-info.ts';
+import { type Backoff, backoffMs } from '../../shared/backoff.ts';
+import type { Clock } from '../../shared/clock.ts';
+import { defined } from '../../shared/defined.ts';
+import { pods } from '../../shared/kinds/registry.ts';
+import type { KubeObject, KubePod } from '../../shared/kinds/types.ts';
+import { isStatusError } from '../../shared/kubernetes/request/respond.ts';
+
+const WAITERS_MAX = 4;
+const WAIT_MS = 1_000;
+const SHORT_WAIT_MS = 50;
+const QUESTIONS_MAX = 256;
+/** An answer that no sync used by then is of another time. Milliseconds, from the question. */
+const ANSWER_LIVES_MS = 60_000;
+/** Until a sync looks for an answer. A tick follows within a period. Milliseconds. */
+const LOOK_MS = 1_000;
+/** Until a refused pod is tried again. */
+const RETRIES: Backoff = { firstMs: 5_000, limitMs: 60_000 };
+
+export interface ControllerPodParts {
+  readonly admission: (call: AdmittedCall) => Pick<PolicyAdmission, 'admit' | 'mutate'>;
+  readonly clock: Clock;
+  /** Waits. Milliseconds. */
+  readonly pause: (milliseconds: number) => Promise<unknown>;
+}
+
+interface Question {
+  /** The pods, without what differs between two syncs. */
+  readonly text: string;
+  readonly askedAtMs: number;
+  readonly answer: Promise<readonly PodCreation[]>;
+  /** Never rejects. */
+  readonly ended: Promise<void>;
+  isAnswered: boolean;
+}
+
+export function controllerPods({ admission, clock, pause }: ControllerPodParts): AdmitPods {
+  /** By the uid of the owner. */
+  const questions = new Map<string, Question>();
+  const failures = new Map<string, { readonly count: number; readonly message: string }>();
+  let waiters = 0;
+
+  async function admitted(kind: OwnerKind, made: MadePod): Promise<PodCreation> {
+    const { admit, mutate } = admission(callOf(kind, made.pod, clock.nowMs()));
+    try {
+      const mutated = await mutate(made.pod, undefined);
+      const complete = mutated === made.pod ? made : made.complete(mutated);
+      if (complete.kind === 'pod') await admit(complete.pod, undefined);
+      return complete;
+    } catch (error) {
+      if (!isStatusError(error)) throw error;
+      return { kind: 'refused', message: error.message };
+    }
+  }
+
+  function ask(kind: OwnerKind, made: readonly MadePod[], text: string): Question {
+    const answer = Promise.all(made.map((each) => admitted(kind, each)));
+    const answered = (): void => {
+      question.isAnswered = true;
+    };
+    // A fault is that of the sync that uses the answer.
+    const ended = answer.then(answered, answered);
+    const question: Question = { text, askedAtMs: clock.nowMs(), answer, ended, isAnswered: false };
+    return question;
+  }
+
+  /** Waits for an answer as long as a sync may. */
+  async function wait({ ended }: Question): Promise<void> {
+    const isLong = waiters < WAITERS_MAX;
+    if (isLong) waiters += 1;
+    try {
+      await Promise.race([ended, pause(isLong ? WAIT_MS : SHORT_WAIT_MS)]);
+    } finally {
+      if (isLong) waiters -= 1;
+    }
+  }
+
+  function forgetOld(nowMs: number): void {
+    for (const [uid, { isAnswered, askedAtMs }] of questions) {
+      if (isAnswered && askedAtMs < nowMs - ANSWER_LIVES_MS) questions.delete(uid);
+    }
+  }
+
+  /** With the time until the next attempt, which grows with the failures of the owner. */
+  function counted(uid: string, answer: readonly PodCreation[]): readonly PodCreation[] {
+    const refused = answer.find((each) => each.kind === 'refused');
+    const count = failures.get(uid)?.count ?? 0;
+    failures.delete(uid);
+    if (refused === undefined) return answer;
+    if (failures.size >= QUESTIONS_MAX) failures.delete(failures.keys().next().value as string);
+    failures.set(uid, { count: count + 1, message: refused.message });
+    const retryMs = backoffMs(RETRIES, count);
+    return answer.map((each) => (each.kind === 'refused' ? { ...each, retryMs } : each));
+  }
+
+  return async ({ kind, object }, made) => {
+    const nowMs = clock.nowMs();
+    const uid = object.metadata.uid ?? '';
+    const waiting = () =>
+      ({ kind: 'waiting', retryMs: LOOK_MS, ...defined({ failure: failures.get(uid)?.message }) }) as const;
+    forgetOld(nowMs);
+    const text = JSON.stringify(made.map(({ given }) => withoutMoment(given)));
+    let question = questions.get(uid);
+    if (question?.text !== text) {
+      if (question === undefined && questions.size >= QUESTIONS_MAX) return waiting();
+      question = ask(kind, made, text);
+      questions.set(uid, question);
+      await wait(question);
+    }
+    if (!question.isAnswered || questions.get(uid) !== question) return waiting();
+    questions.delete(uid);
+    const answer = counted(uid, await question.answer);
+    return { kind: 'decided', pods: answer.map((each, index) => createdNow(each, made[index]!.pod)) };
+  };
+}
+
+function withoutMoment({ metadata, ...pod }: KubeObject): KubeObject {
+  const { uid: _uid, creationTimestamp: _created, ...kept } = metadata;
+  return { ...pod, metadata: kept };
+}
+
+/** @param made the same pod as this sync made it */
+function createdNow(admitted: PodCreation, { metadata: { creationTimestamp } }: KubePod): PodCreation {
+  if (admitted.kind !== 'pod') return admitted;
+  const { pod } = admitted;
+  return { ...admitted, pod: { ...pod, metadata: { ...pod.metadata, ...defined({ creationTimestamp }) } } };
+}
+
+/** Accounts of kube-controller-manager, in kube-system. */
+const ACCOUNTS: Readonly<Record<OwnerKind, string>> = {
+  ReplicaSet: 'replicaset-controller',
+  ReplicationController: 'replication-controller',
+  DaemonSet: 'daemon-set-controller',
+  StatefulSet: 'statefulset-controller',
+  Job: 'job-controller',
+  CronJob: 'cronjob-controller',
+};
+
+const userOf = (kind: OwnerKind): UserInfo => ({
+  username: serviceAccountUser('kube-system', ACCOUNTS[kind]),
+  groups: [...serviceAccountGroups('kube-system'), 'system:authenticated'],
+});
+
+/** A POST of the pod. */
+function callOf(kind: OwnerKind, { metadata: { namespace = '' } }: KubePod, nowMs: number): AdmittedCall {
+  const path = `/api/v1/namespaces/${namespace}/pods`;
+  const query = new URLSearchParams();
+  return {
+    descriptor: pods,
+    target: { group: '', version: 'v1', resource: 'pods', subresource: '', namespace, name: '' },
+    user: userOf(kind),
+    nowMs,
+    request: { method: 'POST', path, query, headers: {}, body: new Uint8Array(), sourceIp: '' },
+    dryRun: false,
+    operation: 'CREATE',
+  };
+}
