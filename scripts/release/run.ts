@@ -15,7 +15,7 @@ import { functionList } from '../../functions/function-list.ts';
 import { NODEKEEPER_VERSION } from '../../shared/config/version.ts';
 import { packAgentArchive, packAgentDeb } from './agent-packages.ts';
 import { buildConstruct } from './construct.ts';
-import { packImage } from './image.ts';
+import { buildAgentProgram, packImage } from './image.ts';
 import { type Manifest, ROOT, readManifest } from './manifest.ts';
 import { ARCHITECTURES, NODE_VERSION } from './node-binaries.ts';
 import { buildProgram, PROGRAMS } from './program.ts';
@@ -44,14 +44,18 @@ const ARTEFACTS: Readonly<Record<string, (task: Task) => Promise<readonly Built[
     return [{ file: packNpm(folder, out), sources: SERVE }];
   },
   images: async ({ work, out, manifest }) => {
+    const { version } = manifest;
     const program = join(work, 'program');
     await buildProgram(program, manifest);
-    const { version } = manifest;
-    return ARCHITECTURES.map((architecture) => ({
-      file: packImage({ work, out, version, architecture, program }),
-      sources: SERVE,
-      node: NODE_VERSION,
-    }));
+    const agent = join(work, 'agent');
+    await buildAgentProgram(agent, version);
+    return ARCHITECTURES.flatMap((architecture) => {
+      const parts = { work, out, version, architecture };
+      return [
+        { file: packImage({ ...parts, contents: 'serve', program }), sources: SERVE, node: NODE_VERSION },
+        { file: packImage({ ...parts, contents: 'agent', program: agent }), sources: AGENT, node: NODE_VERSION },
+      ];
+    });
   },
   construct: async ({ work, out, manifest }) => {
     const folder = join(work, 'construct');

@@ -146,6 +146,9 @@ describe('the templates', () => {
   });
 
   it('read the code of each function where main.tf writes it', () => {
+    expect(textOf('main.tf')).toContain(
+      `var.code_prefix, name, "-", hash, name == "api" ? "-${hole('local.access_entries_hash')}" : "", ".zip",`,
+    );
     const hashes = JSON.parse(textOf('functions.json')) as Record<string, string>;
     expect(Object.keys(hashes)).toEqual(functionList.map(({ name }) => name));
     for (const set of optionSets) {
