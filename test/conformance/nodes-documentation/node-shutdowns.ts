@@ -132,8 +132,8 @@ export const nodeShutdowns: Page = {
       ),
       shown(
         'The settings are the gate and `shutdownGracePeriodByPodPriority`.',
-        testsOf('agent/adapters/config/load-config.test.ts')(
-          'reads a file of two documents, names files, and lets flags win',
+        testsOf('agent/rules/shutdown-settings.test.ts')(
+          '%i ms, %i ms of them for critical pods, and priorities %j are valid',
         ),
         agent.shutdownRules('sorts configured buckets, lowest priority first'),
       ),

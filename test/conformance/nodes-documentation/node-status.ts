@@ -1,6 +1,5 @@
 import { advice, agent, cluster, differs, type Page, section, shown, story, testsOf } from './statement.ts';
 
-const leases = testsOf('agent/app/lease-loop.test.ts');
 const pressure = testsOf('agent/app/node-pressure.test.ts');
 
 export const nodeStatus: Page = {
@@ -27,14 +26,12 @@ export const nodeStatus: Page = {
       shown(
         '`Hostname` is the name of the machine, or `--hostname-override`.',
         agent.nodeIp('RD-01 the node IP, then the host name'),
-        testsOf('agent/adapters/config/load-config.test.ts')(
-          'reads a file of two documents, names files, and lets flags win',
-        ),
+        testsOf('test/e2e/agent.test.ts')('enrols, registers, and its node becomes ready'),
       ),
       shown(
         '`ExternalIP` is reached from outside of the cluster. The cloud provider sets it.',
         testsOf('shared/fleet/instances/initialisation.rule.test.ts')(
-          'keeps the machine’s Hostname unless the provider has one',
+          'puts the provided address first within its type',
         ),
         cluster.kubectl('shows addresses and machine facts in the wide list'),
       ),
@@ -167,7 +164,9 @@ export const nodeStatus: Page = {
       ),
       shown(
         'The two do not wait for each other.',
-        leases('retries through an outage and renews the same Lease when it ends'),
+        testsOf('test/agent/full-disk.test.ts')(
+          'is reported and beaten through, its pod is evicted and can be deleted, and all is well when it has room again',
+        ),
         cluster.heartbeat('HB-07 keeps a node that beats without status, and marks it once the beat stops'),
       ),
       shown(

@@ -118,6 +118,9 @@ export const swap: Page = {
         testsOf('agent/adapters/volumes/memory-directory.test.ts')(
           'is below the first directory of the unit, in memory, and only for the agent',
         ),
+        testsOf('test/agent/pod-volumes.test.ts')(
+          'are shared by the containers of the pod, also in part, and removed with it',
+        ),
       ),
       notHere(
         'They are mounted with `noswap`, where the kernel has it.',

@@ -190,8 +190,7 @@ export const taints: Page = {
       differs(
         '`uninitialized` is that of a node which a cloud provider has to initialise. The kubelet removes it then.',
         {
-          reason: 'The controller of the cloud removes it, as upstream does.',
-          deviation: 'Instances are looked up by `spec.providerID` alone',
+          reason: 'The controller of the cloud removes it, as in the code of Kubernetes.',
         },
         cloudTaint(
           'CN-13 removes the taint whatever its effect',
