@@ -17,7 +17,7 @@ const FS = { capacityBytes: 100_000_000_000, availableBytes: 50_000_000_000, ino
 const FACTS = {
   cpuCores: 4,
   memoryBytes: 25_276_502_016,
-  swapBytes: 0,
+  swapBytes: 4_096,
   hugePages: { '2097152': 0, '1073741824': 1 },
   machineId: 'machine',
   systemUuid: 'uuid',
@@ -135,7 +135,7 @@ describe('the node status of the agent, against the API', () => {
         { type: 'InternalIP', address: 'fd00::5' },
         { type: 'Hostname', address: 'n' },
       ],
-      nodeInfo: { kubeletVersion: 'v0.1.0', swap: { capacity: 0 } },
+      nodeInfo: { kubeletVersion: 'v0.1.0', swap: { capacity: 4_096 } },
     });
     expect(condition(node, 'Ready')?.status).toBe('True');
     for (let pass = 0; pass < 5; pass += 1) {
