@@ -47,6 +47,7 @@ function callsOf(
 
 const CI = 'npm ci --no-audit --no-fund CI=';
 const TEST = 'npm test CI=true';
+const SITE = 'npm run --silent site -- --check CI=';
 const WINE = 'npm run --silent wine CI=';
 const OTHERS =
   'npm install --no-save --ignore-scripts --no-audit --no-fund aws-lambda-ric@4.0.2 @cloud-copilot/iam-simulate@0.1.173';
@@ -58,7 +59,7 @@ it('installs every program that a test would be skipped without', () => {
   const [ci, others = '', ...rest] = calls.filter((call) => !ofApt.includes(call) && call !== WINE);
   const [update, install = '', ...more] = ofApt;
   expect(calls.indexOf(WINE)).toBeGreaterThan(calls.indexOf(install));
-  expect([update, more, ci, rest, calls.at(-1)]).toEqual(['apt-get update -qq CI=', [], CI, [TEST], TEST]);
+  expect([update, more, ci, rest, calls.at(-1)]).toEqual(['apt-get update -qq CI=', [], CI, [SITE, TEST], TEST]);
   expect(others.startsWith(OTHERS)).toBe(true);
   expect([...others.matchAll(/kubectl-v(\d+)@\d/g)].map(([, minor]) => Number(minor))).toEqual([
     27, 28, 29, 30, 31, 32, 33,
@@ -104,8 +105,8 @@ it('installs nothing but packages where all of them are there', () => {
   ];
   const calls = callsOf(present);
   expect(calls).toContain(WINE);
-  const [ci, others = '', test] = calls.filter((call) => call !== WINE);
-  expect([ci, test]).toEqual([CI, TEST]);
+  const [ci, others = '', site, test] = calls.filter((call) => call !== WINE);
+  expect([ci, site, test]).toEqual([CI, SITE, TEST]);
   expect(others.startsWith(OTHERS)).toBe(true);
   expect(others).not.toContain('kubectl');
 });

@@ -3,6 +3,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { repositoryRoot } from '../cdk/lib/function-names.ts';
+import { headingAnchor } from '../scripts/site/anchors.ts';
 
 const INDEX = 'docs/README.md';
 const NOT_OURS = ['**/node_modules', '**/dist', '**/cdk.out', '.git', '.nodekeeper'];
@@ -18,11 +19,7 @@ function anchorsOf(path: string): ReadonlySet<string> {
     .matchAll(/^#{1,6} (.+)$/gm);
   return new Set(
     [...headings].map(([, heading = '']) => {
-      const text = heading
-        .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
-        .trim()
-        .toLowerCase();
-      const anchor = text.replaceAll(/[^\p{L}\p{N} _-]/gu, '').replaceAll(' ', '-');
+      const anchor = headingAnchor(heading.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1'));
       const count = seen.get(anchor) ?? 0;
       seen.set(anchor, count + 1);
       return count === 0 ? anchor : `${anchor}-${count}`;

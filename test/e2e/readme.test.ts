@@ -1,34 +1,22 @@
 /**
- * README as a new user plays it: every command as it is typed, in a tree that was just cloned. A command that this file
- * does not know is an error. The cluster has a port of its own and short times, and is the whole system of `npm start`.
+ * README and the first hour as a new user plays them: every command as it is typed, in a tree that was just cloned. A
+ * command that this file does not know is an error. The cluster has a port of its own and short times, and is the whole
+ * system of `npm start`.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
-import {
-  cpSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type ClonedTree, cloneTree, ROOT, type Typed } from '../support/cloned-tree.ts';
 import { kubectlOf } from '../support/kubectl.ts';
 import { until } from '../support/until.ts';
 
-const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
-const NOT_COPIED = ['.git', '.nodekeeper', '.nodekeeper-aws', '.nodekeeper-agent', 'cdk.out', 'node_modules', 'test'];
-const README = readFileSync(join(ROOT, 'README.md'), 'utf8');
+const PAGES = ['README.md', 'docs/guides/first-hour.md'].map((page) => readFileSync(join(ROOT, page), 'utf8'));
+const README = PAGES[0]!;
 const POLICY = 'nodeMonitorGracePeriodSeconds: 12\nbeatIntervalSeconds: 3\nleaseDurationSeconds: 12\n';
 const SOON = { withinMs: 60_000, everyMs: 500 };
 
-/** The lines of its shell blocks without comments, and the commands of its table. */
-const commands = [...README.matchAll(/```sh\n([\s\S]*?)```/g)]
+/** The lines of their shell blocks without comments. */
+const commands = [...PAGES.join('\n').matchAll(/```sh\n([\s\S]*?)```/g)]
   .flatMap(([, block = '']) => block.split('\n'))
   .map((line) => line.replace(/ +#.*$/, '').trim())
   .filter((line) => line !== '');
@@ -73,44 +61,13 @@ const NOT_PLAYED = ['npm ci && npm test'];
 it('names no command that is not played, and has the length of one page', () => {
   expect(commands.filter((each) => ![...Object.keys(PRINTS), ...LONG, ...NOT_PLAYED].includes(each))).toEqual([]);
   expect([...Object.keys(PRINTS), ...LONG].filter((each) => !commands.includes(each))).toEqual([]);
-  expect(README.split('\n').length).toBeLessThanOrEqual(167);
+  expect(README.split('\n').length).toBeLessThanOrEqual(120);
 });
 
 describe.skipIf(kubectlOf(32) === undefined)('the first session', { timeout: 180_000 }, () => {
-  let tree: string;
-  let running: Typed[];
-
-  interface Typed {
-    readonly child: ChildProcess;
-    readonly ended: Promise<number | null>;
-    output(): string;
-  }
-
-  function type(command: string): Typed {
-    const exported = existsSync(join(tree, '.nodekeeper/kubeconfig'))
-      ? 'export KUBECONFIG=$PWD/.nodekeeper/kubeconfig; '
-      : '';
-    const child = spawn('sh', ['-c', `${exported}${command}`], {
-      cwd: tree,
-      detached: true,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    let output = '';
-    for (const stream of [child.stdout, child.stderr]) {
-      stream.setEncoding('utf8').on('data', (part: string) => {
-        output += part;
-      });
-    }
-    const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
-    const typed = { child, ended, output: () => output };
-    running.push(typed);
-    return typed;
-  }
-
-  async function interrupt({ child, ended }: Typed): Promise<void> {
-    if (child.exitCode === null && child.signalCode === null) process.kill(-child.pid!, 'SIGINT');
-    await ended;
-  }
+  let tree: ClonedTree;
+  let start: Typed;
+  const type = (command: string): Typed => tree.type(command);
 
   /** Types the command until it prints what is expected, as a person looks again. */
   async function prints(command: string): Promise<string> {
@@ -134,24 +91,17 @@ describe.skipIf(kubectlOf(32) === undefined)('the first session', { timeout: 180
   }
 
   beforeAll(async () => {
-    running = [];
-    tree = mkdtempSync(join(tmpdir(), 'nodekeeper-readme-'));
-    for (const entry of readdirSync(ROOT).filter((name) => !NOT_COPIED.includes(name))) {
-      cpSync(join(ROOT, entry), join(tree, entry), { recursive: true });
-    }
-    symlinkSync(join(ROOT, 'node_modules'), join(tree, 'node_modules'));
-    writeFileSync(join(tree, 'short.yaml'), POLICY);
-    const start = type('npm start -- --port 0 --no-console --policy short.yaml');
+    tree = cloneTree(POLICY);
+    start = type('npm start -- --port 0 --no-console --policy short.yaml');
     await shows(start, /Nodekeeper serves https:\S+ after/);
   }, 120_000);
 
   afterAll(async () => {
-    for (const typed of running ?? []) await interrupt(typed);
-    if (tree !== undefined) rmSync(tree, { recursive: true, force: true });
+    await tree?.remove();
   });
 
   it('begins as npm start prints it, and keeps the data for its owner', () => {
-    const printed = running[0]!
+    const printed = start
       .output()
       .split('\n')
       .map((line) => line.replace(/ +#.*$/, '').trim());
@@ -162,7 +112,7 @@ describe.skipIf(kubectlOf(32) === undefined)('the first session', { timeout: 180
       ['.nodekeeper', 0o700],
       ['.nodekeeper/kubeconfig', 0o600],
     ] as const) {
-      expect(statSync(join(tree, path)).mode & 0o777, path).toBe(mode);
+      expect(statSync(join(tree.path, path)).mode & 0o777, path).toBe(mode);
     }
   });
 
@@ -178,7 +128,7 @@ describe.skipIf(kubectlOf(32) === undefined)('the first session', { timeout: 180
     await prints('kubectl get events');
     await prints('npx nodekeeper demo fleet beat edge-b-0');
     await shows(watch, /edge-a-0 +NotReady/);
-    await interrupt(watch);
+    await tree.interrupt(watch);
     await prints('npx nodekeeper explain node edge-a-0 --verify');
     await prints('npx nodekeeper decisions');
   });
@@ -188,13 +138,13 @@ describe.skipIf(kubectlOf(32) === undefined)('the first session', { timeout: 180
     await shows(join, /"message":"registered"/);
     await prints(commands.find((each) => each.startsWith('kubectl run hello'))!);
     await prints('kubectl logs hello');
-    await interrupt(join);
+    await tree.interrupt(join);
   });
 
   it('cuts a link and the power: a pod starts again without the cluster, and does not when the link returns', async () => {
     const story = commands.slice(commands.indexOf('npx nodekeeper demo machine join site-1'));
     for (const command of story.slice(0, story.indexOf('kubectl get pod clock') + 1)) await prints(command);
-    expect(readFileSync(join(tree, '.nodekeeper/starts'), 'utf8')).toMatch(PRINTS['cat .nodekeeper/starts']!);
+    expect(readFileSync(join(tree.path, '.nodekeeper/starts'), 'utf8')).toMatch(PRINTS['cat .nodekeeper/starts']!);
   });
 
   it('tries a policy on virtual time', async () => {

@@ -1,6 +1,6 @@
 /**
  * DELETE of a namespace. It is only marked: admission refuses new objects in it from then on. The controller of
- * namespaces deletes its objects, then removes the finalizer in its spec (decision 0032).
+ * namespaces deletes its objects, then removes the finalizer in its spec.
  */
 
 import { hasSpecFinalizers, namespaces, SYSTEM_NAMESPACES } from '../../../shared/kinds/namespaces/serve.ts';

@@ -3,7 +3,7 @@
  *
  * Each pod is counted once. A pod is created with a finalizer that only its Job removes. The commit that removes it
  * also adds the pod to the counts in the Job's status, and is refused if the pod or the Job has another resourceVersion
- * than the one that was read (decision 0034). So `status.uncountedTerminatedPods` is always empty.
+ * than the one that was read. So `status.uncountedTerminatedPods` is always empty.
  *
  * Never more pods than wanted: creations raise the claim of the Job, and removals too, as for a ReplicaSet
  * (replicasets/reconcile.ts).

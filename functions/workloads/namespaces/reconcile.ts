@@ -1,5 +1,5 @@
 /**
- * Namespaces: the objects that each of them has, and their deletion (decision 0032).
+ * Namespaces: the objects that each of them has, and their deletion.
  *
  * A deletion marks the namespace, and the API refuses new objects in it. This controller deletes the objects of every
  * stored kind, pods first, and removes its finalizer after a pass that found none. A pass removes at most REMOVALS_MAX
