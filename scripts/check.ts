@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 
 /** Scripts of package.json, the longest first. */
-const CHECKS = ['typecheck', 'lint', 'imports', 'reach', 'wording'] as const;
+const CHECKS = ['typecheck', 'lint', 'imports', 'reach', 'wording', 'generated'] as const;
 
 const CHECK_MS_MAX = 600_000;
 

@@ -38,9 +38,13 @@ ${others.map(lineOf).join('\n')}
 \`;
 `,
     ],
-    [`${FOLDER}/types.ts`, typesText(tsTypes(readTable(`\n${all.map(lineOf).join('\n')}\n`), typed))],
+    ...typesOf(`\n${all.map(lineOf).join('\n')}\n`, { typed }),
   ]);
 }
+
+/** The one that is made of the tables alone. */
+export const typesOf = (table: string, { typed }: Pick<Wanted, 'typed'>): ReadonlyMap<string, string> =>
+  new Map([[`${FOLDER}/types.ts`, typesText(tsTypes(readTable(table), typed))]]);
 
 /** Paths of files with another text on disk than the generated one. */
 export const differingFiles = (
