@@ -34,7 +34,7 @@ const ANSWER_EVERY_MS = 2_000;
 /** An answer that is late by half a second, and a probe of one second. */
 const NOTICED_MS = 3_500;
 const PROBE_MS = 1_000;
-const REPEATED_MS = 60_000;
+export const REPEATED_MS = 60_000;
 /** Between two heartbeats that are sent at once. */
 const AT_ONCE_MS = 2_000;
 const SLOW_MS = 5_000;
@@ -43,9 +43,9 @@ const LIE_MS = 3_000;
 const TROUBLE = { everyMs: 120_000, leastMs: 10_000, mostMs: 60_000 };
 const DOUBT_SHARE = 1 / 3;
 
-interface SiteMachine {
+export interface SiteMachine {
   readonly name: string;
-  readonly machine: TrueMachine;
+  readonly machine: Pick<TrueMachine, 'isOn' | 'sinceMs'>;
   /** When it last answered the relay; undefined: not since the relay or the machine started. */
   answeredAtMs: number | undefined;
   startedAtMs: number;
@@ -156,10 +156,14 @@ export function siteWitnesses(options: SiteWitnessesOptions): SiteWitnesses {
   };
 }
 
-type SetReport = (name: string, role: WitnessRole, names: readonly string[]) => void;
+/** What a machine reports from now on. It may be what it reported before. */
+export type SetReport = (name: string, role: WitnessRole, names: readonly string[]) => void;
 
-class Site {
-  readonly #options: SiteWitnessesOptions;
+type SiteOptions = Pick<SiteWitnessesOptions, 'time' | 'fraction' | 'troubles' | 'log'>;
+
+/** The machines of one site. The first one is its relay. */
+export class Site {
+  readonly #options: SiteOptions;
   readonly #setReport: SetReport;
   #trouble: { readonly kind: SiteTrouble; readonly victim: string; readonly untilMs: number } | undefined;
   #nextTroubleMs: number;
@@ -167,7 +171,7 @@ class Site {
   /** Machines that have reported as witnesses. */
   readonly #witnesses = new Set<string>();
 
-  constructor(options: SiteWitnessesOptions, setReport: SetReport) {
+  constructor(options: SiteOptions, setReport: SetReport) {
     this.#options = options;
     this.#setReport = setReport;
     this.#nextTroubleMs = options.time.nowMs() + TROUBLE.everyMs * options.fraction();

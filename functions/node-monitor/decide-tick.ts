@@ -3,7 +3,13 @@ import type { DecisionDraft } from '../../shared/decisions/decision-record.ts';
 import { defined } from '../../shared/defined.ts';
 import { disruptionDraft, gateDraft } from '../../shared/fleet/marks/decisions.ts';
 import { rememberedFaults } from '../../shared/fleet/marks/fault-times.ts';
-import { decideGate, type GateRecord, hasOtherReasons, type Probe } from '../../shared/fleet/marks/gate.ts';
+import {
+  decideGate,
+  type GateRecord,
+  hasOtherReasons,
+  lastFailedAtMs,
+  type Probe,
+} from '../../shared/fleet/marks/gate.ts';
 import { decideMonitor, type MonitorOutcome } from '../../shared/fleet/marks/rule.ts';
 import type { NodeHealth } from '../../shared/fleet/nodes/health-row.ts';
 import { DEFAULT_PROFILE, policyOf, profileNames } from '../../shared/fleet/nodes/node-profile.ts';
@@ -39,7 +45,10 @@ export function decideTick(
   { nowMs, policy }: { readonly nowMs: number; readonly policy: Policy },
 ): Decided {
   const gate = decideGate(state.gate, { nowMs, probes, policy });
-  const testimonies = reports.length === 0 ? NO_TESTIMONIES : testimoniesOf(nodes, reports, { nowMs, policy });
+  const testimonies =
+    reports.length === 0
+      ? NO_TESTIMONIES
+      : testimoniesOf(nodes, reports, { nowMs, policy, pathFailedAtMs: lastFailedAtMs(gate) });
   const outcome = decideMonitor({ ...worldOf(records, nodes, state, gate), testimonies }, { nowMs, policy });
   const drafts = fleetDrafts(outcome, { before: state.gate, after: gate, probes, nowMs, policy });
   return { outcome, gate, before: state, disruption: disruptionAfter(outcome, state, nowMs), drafts };

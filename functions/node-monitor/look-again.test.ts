@@ -4,9 +4,12 @@ import { nodeMonitorReplay } from '../../shared/fleet/marks/decisions.ts';
 import { type ReceivedReport, storeReport } from '../../shared/fleet/witnesses/report-store.ts';
 import { START_MS, settledFleet } from '../../test/support/controlled-fleet.ts';
 import { replayed } from '../../test/support/replayed.ts';
+import type { ProbeOutcome } from './probes.ts';
 
 type Fleet = Awaited<ReturnType<typeof settledFleet>>['fleet'];
 
+const ACCEPTED = { kind: 'accepted' } as const;
+const FAILED = { kind: 'failed', reason: 'answered 503' } as const;
 const SITE = ['a-0', 'a-1', 'a-2', 'a-3', 'a-4', 'a-5'];
 const DEAD = 'a-5';
 
@@ -132,6 +135,45 @@ describe('a silent machine that a relay and a second machine report', () => {
     expect(decision?.reason).toContain(
       'grace period not shortened: 3 of 6 machines of its zone were reported as silent',
     );
+  });
+
+  it('has its full grace period when a heartbeat of ours failed since its last one, and the decision says so', async () => {
+    const outcomes: ProbeOutcome[] = [];
+    const fleet = await site({ probe: { beat: async () => outcomes.pop() ?? ACCEPTED } });
+    await accuse(fleet, 23, 24.5);
+    outcomes.push(FAILED);
+    await tickOn(fleet, 25, 40, passing(fleet));
+    expect(await markedAt(fleet)).toBeUndefined();
+    await accuse(fleet, 41, 42);
+    outcomes.push(FAILED);
+    await tickOn(fleet, 45, 60, passing(fleet));
+    expect(await markedAt(fleet)).toBeUndefined();
+    outcomes.push(FAILED);
+    await tickOn(fleet, 65, 65, passing(fleet));
+    expect(await markedAt(fleet)).toBe(65);
+    const decision = await markOf(fleet);
+    expect(decision?.reason).toContain(
+      'grace period not shortened: our own heartbeats failed; reported as silent on its site by a-0 (relay)',
+    );
+    expect(replayed(decision!, nodeMonitorReplay)).toEqual(decision!.outcome);
+  });
+
+  it('is left to the next tick when our own heartbeat fails before the look', async () => {
+    let outcome: ProbeOutcome = ACCEPTED;
+    const fleet = await site({ probe: { beat: async () => outcome } });
+    const controllers = fleet.makeControllers(fleet.tables, async (milliseconds) => {
+      fleet.at(fleet.seconds() + milliseconds / 1_000);
+      outcome = FAILED;
+    });
+    await accuse(fleet, 23, 24.5);
+    fleet.at(30);
+    await fleet.beat(...SITE.filter((name) => name !== DEAD));
+    await controllers.tickNodeMonitor(fleet.slot());
+    expect(fleet.seconds()).toBeCloseTo(34.05, 3);
+    expect(await markedAt(fleet)).toBeUndefined();
+    outcome = ACCEPTED;
+    await tickOn(fleet, 35, 35);
+    expect(await markedAt(fleet)).toBe(35);
   });
 
   it('has its full grace period when witnesses are off', async () => {

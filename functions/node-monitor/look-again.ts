@@ -6,8 +6,11 @@
  *
  * Each look decides on what it reads, by the rule of the tick and for its own moment. It needs no claim: a mark carries
  * its own condition, as those of node-marker do. Zones and evictions follow with the next tick.
+ *
+ * A look sends a heartbeat of its own first: that of the tick is up to a period old, and one lost heartbeat is all that
+ * separates an accused machine from its mark. If it fails, the next tick decides.
  */
-import { gateVerdictOf } from '../../shared/fleet/marks/gate.ts';
+import { gateVerdictOf, lastFailedAtMs } from '../../shared/fleet/marks/gate.ts';
 import type { MarkToDo } from '../../shared/fleet/marks/mark-nodes.ts';
 import { decideMark } from '../../shared/fleet/marks/rule.ts';
 import { readHealth } from '../../shared/fleet/nodes/health-store.ts';
@@ -69,11 +72,16 @@ async function look(
 ): Promise<number> {
   const { clock, policy, fleet, items } = dependencies;
   const nowMs = clock.nowMs();
-  const [{ gate, disruption }, reports] = await Promise.all([fleet.readState(), readReports(items)]);
+  const [{ gate, disruption }, reports, isAccepted] = await Promise.all([
+    fleet.readState(),
+    readReports(items),
+    probeIsAccepted(dependencies),
+  ]);
+  if (!isAccepted) return 0;
   const reportsDue = ({ sinceMs }: SilenceReport): boolean => [...due].some((name) => sinceMs.has(name));
   const current = await readHealth(items, [...due, ...reports.filter(reportsDue).map(({ reporter }) => reporter)]);
   const now = nodes.map((health) => current.get(health.nodeName) ?? health);
-  const testimonies = testimoniesOf(now, reports, { nowMs, policy });
+  const testimonies = testimoniesOf(now, reports, { nowMs, policy, pathFailedAtMs: lastFailedAtMs(gate) });
   const todo = [...due].flatMap((name): MarkToDo[] => {
     const seen = current.get(name);
     if (seen === undefined || gateVerdictOf(gate, seen.profile, { nowMs, policy }).kind === 'holding') return [];
@@ -89,6 +97,14 @@ async function look(
   });
   faults.push(...applied.faults);
   return applied.marked;
+}
+
+/** True where no probe is configured. */
+async function probeIsAccepted({ probe, policy, log }: MonitorDependencies): Promise<boolean> {
+  if (probe === undefined || policy.ingestGate === 'off') return true;
+  const outcome = await probe.beat();
+  if (outcome.kind === 'failed') log.warn('probe heartbeat failed', { reason: outcome.reason });
+  return outcome.kind === 'accepted';
 }
 
 /** For decision records: the zones after these marks. */

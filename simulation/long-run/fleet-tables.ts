@@ -42,7 +42,6 @@ const STALE_SHARE = 0.9;
 const STALE_MAX_MS = 3_000;
 /** Nodes registered in one commit at the start. */
 const NODES_PER_COMMIT = 16;
-const ZONES = 4;
 /** Attempts to change a Node that another writer changes too. */
 const CHANGE_ATTEMPTS_MAX = 5;
 const UNKNOWN = 'U';
@@ -64,6 +63,7 @@ export interface FleetTablesOptions {
   /** The stored name of its profile has changed. */
   readonly onProfile: (node: number) => void;
   readonly kindOf: (node: number) => Kind;
+  readonly zoneOf: (node: number) => string;
   /** The policy of the API. */
   readonly policy: () => Policy;
 }
@@ -71,8 +71,9 @@ export interface FleetTablesOptions {
 type Row = { -readonly [Name in keyof Item]: Item[Name] };
 
 const isState = (key: ItemKey): boolean => key.table === 'control' && fleetKeyOf(key)?.kind === 'state';
-const nameOf = (node: number): string => `m-${node}`;
-const nodeOf = ({ sk }: ItemKey): number => Number(sk.slice('m-'.length));
+export const nameOf = (node: number): string => `m-${node}`;
+export const nodeNamed = (name: string): number => Number(name.slice('m-'.length));
+const nodeOf = ({ sk }: ItemKey): number => nodeNamed(sk);
 const isRow = ({ table, sk }: ItemKey): boolean => table === 'health' && sk.startsWith('m-');
 
 export class FleetTables implements ItemStore {
@@ -306,8 +307,8 @@ export class FleetTables implements ItemStore {
   }
 
   #nodeOf(node: number, nowMs: number): KubeNode {
-    const { fraction, kindOf, policy } = this.#options;
-    const found = readyNode(nameOf(node), `zone-${node % ZONES}`, nowMs, seededUuid(fraction));
+    const { fraction, kindOf, zoneOf, policy } = this.#options;
+    const found = readyNode(nameOf(node), zoneOf(node), nowMs, seededUuid(fraction));
     const labels = { ...found.metadata.labels, ...labelsOf(kindOf(node)) };
     return withProfile({ ...found, metadata: { ...found.metadata, labels } }, policy().profiles);
   }

@@ -89,6 +89,10 @@ export interface LongTally {
   marksAfterHiddenGap: number;
   /** Right by the clocks of the processes, early by true time: all clocks stepped forward. */
   marksEarlyBySteps: number;
+  /** Right by the reports of witnesses, early without them. */
+  marksShortened: number;
+  /** Those of machines that were about to send a heartbeat: the network lost or delayed some. */
+  marksShortenedOfSenders: number;
   falseMarks: number;
   /** The same by the faults that lasted then. */
   readonly falseMarksDuring: Record<string, number>;
@@ -141,6 +145,8 @@ export interface LongLawsOptions {
   readonly plan: FaultPlan;
   readonly clock: ClockSteps;
   readonly heartbeats: Heartbeats;
+  /** Since when witnesses agree that a machine is silent (site-reports.ts). Default: none report any. */
+  readonly accusedSinceMs?: ((node: number, afterMs: number) => number | undefined) | undefined;
   /** To examine one. */
   readonly onWrongMark?: ((mark: WrongMark) => void) | undefined;
 }
@@ -214,6 +220,7 @@ class LongChecks {
   readonly #tally: LongTally = {
     ...{ ticks: 0, messages: 0, claims: 0, ticksWithClosedGate: 0, silences: 0, chainFaults: 0, failures: 0 },
     ...{ rightMarks: 0, marksByOutage: 0, marksAfterHiddenGap: 0, marksEarlyBySteps: 0 },
+    ...{ marksShortened: 0, marksShortenedOfSenders: 0 },
     ...{ falseMarks: 0, falseMarksDuring: {}, lateMarks: 0, wrongProfiles: 0 },
     calmDetectionSeconds: [],
     faults: {},
@@ -359,6 +366,10 @@ class LongChecks {
     profile.rightMarks += 1;
     if (verdict === 'byOutage') this.#tally.marksByOutage += 1;
     else if (verdict === 'bySteps') this.#tally.marksEarlyBySteps += 1;
+    else if (verdict === 'shortened') {
+      this.#tally.marksShortened += 1;
+      if (!heartbeats.isSilent(node, nowMs)) this.#tally.marksShortenedOfSenders += 1;
+    }
     const start = this.#bounds.silenceStart(node, nowMs);
     if (start.of === 'heartbeat' && !heartbeats.isSilent(node, nowMs)) profile.marksByNetwork += 1;
     this.#recordDetection(node, start, nowMs);

@@ -44,6 +44,8 @@ interface LongSums {
   marksByOutage: number;
   marksAfterHiddenGap: number;
   marksEarlyBySteps: number;
+  marksShortened: number;
+  marksShortenedOfSenders: number;
   falseMarks: number;
   lateMarks: number;
   wrongProfiles: number;
@@ -122,6 +124,8 @@ const SUMS = [
     'marksByOutage',
     'marksAfterHiddenGap',
     'marksEarlyBySteps',
+    'marksShortened',
+    'marksShortenedOfSenders',
     'falseMarks',
     'lateMarks',
     'wrongProfiles',

@@ -5,14 +5,15 @@ import { defined } from '../../shared/defined.ts';
 import type { FaultName } from '../faults/catalogue.ts';
 import type { WrongMark } from './long-laws.ts';
 import { addLong, casesOf, type FaultFigures, type Histogram, type LongResult, percentileOf } from './long-result.ts';
-import { LONG_FAULTS, type LongFault, runLong } from './run-long.ts';
+import { type FleetKind, LONG_FAULTS, type LongFault, runLong } from './run-long.ts';
 
 export const LONG_USAGE = `usage: npm run sim -- --long [options]
 
   --seeds A..B     one run per seed (1..50); odd seeds have all faults, even seeds one fault alone
   --nodes N        machines of each run, 10 to 50000 (2000)
   --hours H        virtual time of each run, 1 to 1000 (10)
-  --fleet KIND     alike, or mixed: three profiles, changes of labels and policies, planned silences (alike)
+  --fleet KIND     alike; mixed: three profiles, changes of labels and policies, planned silences; or sites: of ten
+                   machines that report each other, with troubles of their networks and relays (alike)
   --faults LIST    names with commas between, or none, for every seed
   --json           one JSON line per seed, for --sum
   --sum FILES      adds the lines of these files, with commas between, and runs nothing
@@ -26,7 +27,7 @@ interface LongPlan {
   readonly seeds: readonly number[];
   readonly nodes: number;
   readonly hours: number;
-  readonly fleet: 'alike' | 'mixed';
+  readonly fleet: FleetKind;
   readonly faults: readonly LongFault[] | undefined;
   readonly json: boolean;
   readonly sum: readonly string[];
@@ -64,9 +65,9 @@ function faultsOf(text: string | undefined): readonly LongFault[] | undefined {
   });
 }
 
-function fleetOf(text: string): 'alike' | 'mixed' {
-  if (text === 'alike' || text === 'mixed') return text;
-  throw new LongArgumentFault(`--fleet must be alike or mixed, not ${text}`);
+function fleetOf(text: string): FleetKind {
+  if (text === 'alike' || text === 'mixed' || text === 'sites') return text;
+  throw new LongArgumentFault(`--fleet must be alike, mixed or sites, not ${text}`);
 }
 
 /** @throws LongArgumentFault, or TypeError for an unknown option */
@@ -141,6 +142,12 @@ export function longLines(sum: LongResult): string[] {
       `${sum.marksByOutage} near an outage of ours; ` +
       `${sum.marksAfterHiddenGap} after a gap between ticks that a step of the clocks back hid; ` +
       `${sum.falseMarks} false${during.length === 0 ? '' : ` (${during.join('; ')})`}`,
+    ...(sum.marksShortened === 0
+      ? []
+      : [
+          `shortened by witnesses: ${sum.marksShortened}, ` +
+            `of them ${sum.marksShortenedOfSenders} of machines that sent heartbeats`,
+        ]),
     `late marks outside of faults: ${sum.lateMarks}; faults of the chain: ${sum.chainFaults} ` +
       `(${sum.messages} messages, ${sum.claims} claims)`,
     `without faults: ${casesOf(sum.calmDetection)} nodes, last heartbeat to mark ${spanOf(sum.calmDetection)}`,

@@ -9,8 +9,10 @@
  *                      longer than its new grace period.
  *   promise            Silence before the end of a promise does not count. A mark while it lasts is false.
  *   new Node           A Node that never had a status has its startup grace period from its creation.
+ *   witnesses          A machine that a relay and a second machine report since its last heartbeat has 8 s from then,
+ *                      but at least the longest time between two heartbeats of a machine that sends them.
  */
-import type { Policy } from '../../shared/fleet/policy.ts';
+import { type Policy, steadySeconds } from '../../shared/fleet/policy.ts';
 import { tickGapMaxMs } from '../../shared/ticks/tick.ts';
 import { EFFECT_MS } from '../laws/law.ts';
 import type { ClockSteps } from './clock-steps.ts';
@@ -33,8 +35,9 @@ const HEARTBEATS_MAX = 100;
  *   byOutage   right: the machine made a pause of its own of over (grace - period). A heartbeat at the beginning or end
  *              of it did not count: an outage of ours refused it, or it arrived during the mark
  *   bySteps    right by the clocks of the processes, early by true time: all clocks stepped forward
+ *   shortened  right by the reports of witnesses, early without them
  */
-export type MarkVerdict = 'false' | 'right' | 'byOutage' | 'bySteps';
+export type MarkVerdict = 'false' | 'right' | 'byOutage' | 'bySteps' | 'shortened';
 
 /** What the silence of a node is counted from. */
 export interface SilenceStart {
@@ -50,6 +53,8 @@ export interface MarkBoundsOptions {
   readonly clock: ClockSteps;
   /** Largest difference between the clocks of two processes. Milliseconds. */
   readonly skewMs: number;
+  /** Since when witnesses agree that a machine is silent (site-reports.ts). Default: none report any. */
+  readonly accusedSinceMs?: ((node: number, afterMs: number) => number | undefined) | undefined;
 }
 
 export class MarkBounds {
@@ -120,8 +125,20 @@ export class MarkBounds {
     const allowedMs = Math.max(graceMs - skewMs, this.#waitMs(node, deliveredMs));
     const silentMs = nowMs - deliveredMs;
     if (silentMs > allowedMs) return 'right';
+    if (silentMs > this.#accusedMs(node, deliveredMs)) return 'shortened';
     if (silentMs > allowedMs - clock.sizeSince(deliveredMs)) return 'bySteps';
-    return this.#hasPaused(node, nowMs) ? 'byOutage' : 'false';
+    if (this.#hasPaused(node, nowMs)) return 'byOutage';
+    return 'false';
+  }
+
+  /** How long a machine that witnesses report may be silent; Infinity: they do not. Milliseconds. */
+  #accusedMs(node: number, deliveredMs: number): number {
+    const { accusedSinceMs, skewMs } = this.#options;
+    // A heartbeat voids the reports before it.
+    const sinceMs = accusedSinceMs?.(node, deliveredMs - skewMs);
+    if (sinceMs === undefined) return Number.POSITIVE_INFINITY;
+    const witnessMs = sinceMs - deliveredMs + this.#least(node, witnessMsOf);
+    return Math.max(this.#least(node, steadyMsOf), witnessMs) - skewMs;
   }
 
   /** When the node is Unknown at the latest. `calmMs`: no fault, regular ticks and one policy since then. */
@@ -204,6 +221,8 @@ export class MarkBounds {
 
 const graceMsOf = (policy: Policy): number => policy.nodeMonitorGracePeriodSeconds * 1_000;
 const periodMsOf = (policy: Policy): number => policy.nodeMonitorPeriodSeconds * 1_000;
+const witnessMsOf = (policy: Policy): number => policy.witnessGraceSeconds * 1_000;
+const steadyMsOf = (policy: Policy): number => steadySeconds(policy.beatIntervalSeconds) * 1_000;
 const beatMsOf = (policy: Policy): number => policy.beatIntervalSeconds * 1_000;
 /** A Node without a status has the longer one of both grace periods. */
 const startupMsOf = (policy: Policy): number =>

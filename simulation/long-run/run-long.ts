@@ -19,10 +19,11 @@ import { type Functions, lambdaFunctions, type Process, type Program } from '../
 import type { RecentChanges } from '../recent-changes.ts';
 import { CLOCK_STEP_MAX_MS } from '../run-episodes.ts';
 import { hashOf, seededFraction, seededUuid } from '../seeded-random.ts';
+import { SITE_TROUBLES, type SiteTrouble } from '../site-witnesses.ts';
 import { type VirtualTime, virtualTime } from '../virtual-time.ts';
 import { ClockSteps } from './clock-steps.ts';
 import { DeployedPolicies, rollPolicies, SETTLED_AFTER_MS } from './deployed-policies.ts';
-import { EXPIRE_EVERY_MS, FleetTables } from './fleet-tables.ts';
+import { EXPIRE_EVERY_MS, FleetTables, nameOf, nodeNamed } from './fleet-tables.ts';
 import { type FollowedIntervals, followedIntervals } from './followed-intervals.ts';
 import { Heartbeats } from './heartbeats.ts';
 import { changeLabels } from './label-changes.ts';
@@ -31,7 +32,10 @@ import { type LongResult, longResult } from './long-result.ts';
 import { firstKindOf, KINDS, type Kind, labelsOf, MIXED_POLICIES, policyOfKind } from './mixed-fleet.ts';
 import { makePromises } from './promises.ts';
 import { runSilences, type Silences } from './silences.ts';
+import { SiteReports, siteOf } from './site-reports.ts';
 
+/** Of a fleet without sites. */
+const ZONES = 4;
 const START_MS = Date.UTC(2026, 0, 1);
 /** One way of a probe, there and back. Milliseconds. */
 const PROBE_MIN_MS = 10;
@@ -65,6 +69,8 @@ export const LONG_FAULTS = [
 ] as const satisfies readonly FaultName[];
 export type LongFault = (typeof LONG_FAULTS)[number];
 
+export type FleetKind = 'alike' | 'mixed' | 'sites';
+
 export interface LongOptions {
   readonly seed: number;
   readonly nodes: number;
@@ -73,9 +79,12 @@ export interface LongOptions {
   readonly faults?: readonly LongFault[];
   /**
    * alike: every machine has the times of the policy. mixed: three kinds of machines, changes of labels and policies,
-   * promises of silence, and machines that need a while until they are Ready. Default: alike.
+   * promises of silence, and machines that need a while until they are Ready. sites: machines alike, which report
+   * each other in their sites. Default: alike.
    */
-  readonly fleet?: 'alike' | 'mixed';
+  readonly fleet?: FleetKind;
+  /** What befalls sites. Default: everything. */
+  readonly troubles?: readonly SiteTrouble[];
   /** The policies of a mixed fleet. Default: MIXED_POLICIES. */
   readonly policies?: readonly Policy[];
   readonly onWrongMark?: (mark: WrongMark) => void;
@@ -115,7 +124,10 @@ export async function runLong(options: LongOptions): Promise<LongResult> {
   const { time, endMs, plan, heartbeats } = setup;
   const startedMs = process.cpuUsage();
   const { onWrongMark, nodes } = options;
-  const laws = longLaws({ ...setup, startMs: START_MS, nodes, onWrongMark });
+  const laws = longLaws({
+    ...{ ...setup, startMs: START_MS, nodes, onWrongMark },
+    accusedSinceMs: (node, afterMs) => sites?.accusedSinceMs(node, afterMs),
+  });
   const tables = new FleetTables({
     nodes,
     fraction: setup.random('fleet'),
@@ -131,14 +143,16 @@ export async function runLong(options: LongOptions): Promise<LongResult> {
       intervals.onTimesChanged(node);
     },
     kindOf: setup.kindOf,
+    zoneOf: options.fleet === 'sites' ? siteOf : (node) => `zone-${node % ZONES}`,
     policy: () => setup.policies.api,
   });
   await tables.registerAll();
+  const sites = options.fleet === 'sites' ? startSites(setup, tables) : undefined;
   const intervals = followIntervals(setup, tables);
   const functions = startTicks(setup, tables, laws);
   stepClocks(setup, functions);
   restartProcesses(setup, functions);
-  const silences = startSilences(setup, tables, laws);
+  const silences = startSilences(setup, tables, laws, sites);
   if (setup.isMixed) startPeople(setup, { tables, laws, intervals, functions, silences });
   expireItems(setup, tables);
   await time.run(endMs, () => false);
@@ -189,7 +203,21 @@ function followIntervals(setup: LongSetup, tables: FleetTables): FollowedInterva
   });
 }
 
-function startSilences(setup: LongSetup, tables: FleetTables, laws: LongLaws): Silences {
+function startSites({ time, plan, random, heartbeats, options }: LongSetup, tables: FleetTables): SiteReports {
+  return new SiteReports({
+    ...{ time, plan, random, nodes: options.nodes, items: tables, nameOf, nodeOf: nodeNamed },
+    troubles: options.troubles ?? (Object.keys(SITE_TROUBLES) as SiteTrouble[]),
+    receiptMs: (node, atMs) => heartbeats.receiptMs(node, atMs),
+    isSilent: (node) => heartbeats.isSilent(node, time.nowMs()),
+  });
+}
+
+function startSilences(
+  setup: LongSetup,
+  tables: FleetTables,
+  laws: LongLaws,
+  sites: SiteReports | undefined,
+): Silences {
   const { policies, kindOf, isMixed, options } = setup;
   const all = isMixed ? policiesOf(options) : [policies.current];
   const longestSeconds = Math.max(
@@ -197,7 +225,18 @@ function startSilences(setup: LongSetup, tables: FleetTables, laws: LongLaws): S
   );
   return runSilences({
     ...setup,
-    ...{ tables, laws, nodes: options.nodes, longestGraceMs: 1_000 * longestSeconds },
+    ...{ tables, nodes: options.nodes, longestGraceMs: 1_000 * longestSeconds },
+    laws: {
+      ...laws,
+      onSilence(node) {
+        laws.onSilence(node);
+        sites?.onSilence(node);
+      },
+      onReturn(node) {
+        laws.onReturn(node);
+        sites?.onReturn(node);
+      },
+    },
     timesOf: (node) => {
       const { nodeMonitorGracePeriodSeconds, nodeStartupGracePeriodSeconds } = policyOfKind(
         policies.current,

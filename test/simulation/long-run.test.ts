@@ -54,6 +54,30 @@ describe('a long run', { timeout: TIMEOUT_MS }, () => {
   });
 });
 
+describe('a long run of sites with witnesses', { timeout: TIMEOUT_MS }, () => {
+  const SITES = { ...SMALL, fleet: 'sites' } as const;
+
+  it('keeps the laws under all faults and troubles of sites, and shortens the wait for machines without power', async () => {
+    const result = await runLong(SITES);
+    expect(result).toMatchObject({ falseMarks: 0, lateMarks: 0, chainFaults: 0 });
+    expect(result.marksShortened).toBeGreaterThan(3);
+  });
+
+  it('marks each machine in its own time without faults of ours, also when a relay and a second machine lie', async () => {
+    const result = await runLong({ ...SITES, faults: [], troubles: ['lyingPair'] });
+    expect(result).toMatchObject({ falseMarks: 0, lateMarks: 0, marksShortenedOfSenders: 0 });
+    const seconds = Object.keys(result.calmDetection).map(Number);
+    expect(Math.min(...seconds)).toBeGreaterThanOrEqual(14);
+    expect(Math.max(...seconds)).toBeLessThanOrEqual(45.5);
+  });
+
+  it('finds a floor that is shorter than the interval of the machines', async () => {
+    const plant = { policy: { beatIntervalSeconds: 5 } };
+    const { falseMarks } = await runLong({ ...SITES, hours: 1, faults: [], troubles: ['lyingPair'], plant });
+    expect(falseMarks).toBeGreaterThan(0);
+  });
+});
+
 describe('a planted bug is found', { timeout: TIMEOUT_MS }, () => {
   const isClaim = (write: Write): boolean =>
     write.kind === 'update' && write.key.sk === 'state' && write.set?.['slot'] !== undefined;
@@ -140,7 +164,7 @@ describe('npm run sim -- --long', { timeout: TIMEOUT_MS }, () => {
     [['--seeds', '4..3'], '--seeds must be A..B with A <= B, not 4..3'],
     [['--nodes', '5'], '--nodes must be a whole number from 10 to 50000, not 5'],
     [['--hours', 'x'], '--hours must be a whole number from 1 to 1000, not x'],
-    [['--fleet', 'large'], '--fleet must be alike or mixed, not large'],
+    [['--fleet', 'large'], '--fleet must be alike, mixed or sites, not large'],
     [['--faults', 'poison'], 'no such fault of a long run: poison; valid names: '],
   ])('refuses %j', async (args, message) => {
     const { code, errors } = await output(...args);

@@ -146,6 +146,8 @@ function accusationText(accusation: Accusation | undefined, nowMs: number): stri
       return `; ${reported}`;
     case 'tooManyAccused':
       return `; grace period not shortened: ${accused} of ${machines} machines of its zone were reported as silent`;
+    case 'pathFailed':
+      return `; grace period not shortened: our own heartbeats failed; ${reported}`;
     case 'tooFewWitnesses':
       return `; grace period not shortened: only ${reported}`;
   }

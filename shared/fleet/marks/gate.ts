@@ -141,6 +141,10 @@ const probeWindowSeconds = ({ beatIntervalSeconds }: ProbePolicy): number =>
 
 const lastFailed = (probes: readonly Probe[]): Probe | undefined => probes.findLast(({ accepted }) => !accepted);
 
+/** When the last of the remembered probes that failed was sent; undefined: none failed. Epoch milliseconds. */
+export const lastFailedAtMs = ({ probes }: Pick<GateRecord, 'probes'>): number | undefined =>
+  lastFailed(probes)?.sentAtMs;
+
 /** At least half of the probes failed. Without probes the path is unknown and does not count as failing. */
 export const pathIsFailing = (probes: readonly Probe[]): boolean =>
   probes.length > 0 && probes.filter((probe) => !probe.accepted).length * 2 >= probes.length;

@@ -5,7 +5,7 @@ import { accusationVerdict, type Testimony, testimoniesOf, type Witness } from '
 import type { SilenceReport } from './silent-machines.ts';
 
 const NOW_MS = 1_000_000;
-const at = { nowMs: NOW_MS, policy: defaultPolicy };
+const at = { nowMs: NOW_MS, policy: defaultPolicy, pathFailedAtMs: undefined };
 
 const witness = (nodeName: string, role: Witness['role'], more: Partial<Witness> = {}): Witness => ({
   nodeName,
@@ -58,6 +58,12 @@ describe('an accusation', () => {
   it('does not count with a reporter that has no heartbeat', () => {
     const { renewedAtMs: _, ...silent } = witness('hub', 'hub');
     expect(verdictOf([silent, other]).kind).toBe('tooFewWitnesses');
+  });
+
+  it('does not count while a heartbeat of ours has failed since the last one of the accused', () => {
+    const witnesses = [witness('hub', 'hub'), other];
+    expect(verdictOf(witnesses, { pathFailedAtMs: NOW_MS - 10_001 }).kind).toBe('counts');
+    expect(verdictOf(witnesses, { pathFailedAtMs: NOW_MS - 10_000 })).toEqual({ kind: 'pathFailed' });
   });
 
   it('does not count while more than a third of the zone is accused', () => {

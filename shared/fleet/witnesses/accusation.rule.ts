@@ -10,11 +10,13 @@
  *
  * Nothing is shortened in a zone if more than a third of its machines were reported within the last 30 s. Reports that
  * were withdrawn, and those of machines that send heartbeats, count for this. The fault is then likely in the network.
- * Machines that return one after the other from such a fault are not accused while the count falls.
+ * Machines that return one after the other from such a fault are not accused while the count falls. Nor is it while a
+ * heartbeat of our own has failed since the last sign of life of the accused: its next one may have failed with it.
  *
  * All times are receipt times of ours. A witness that lies can shorten the wait for a machine that is silent, and
  * prevent that it is shortened.
  */
+import { defined } from '../../defined.ts';
 import { isSilencePlanned, lastSpokeAtMs } from '../nodes/health.ts';
 import type { NodeHealth } from '../nodes/health-row.ts';
 import { policyOf } from '../nodes/node-profile.ts';
@@ -46,6 +48,8 @@ export interface Testimony {
   /** Machines of its zone, and how many of them were reported. */
   readonly machines: number;
   readonly accused: number;
+  /** When a heartbeat of our own last failed; absent: none of those that are remembered. Epoch milliseconds. */
+  readonly pathFailedAtMs?: number;
 }
 
 export type AccusationVerdict =
@@ -53,12 +57,14 @@ export type AccusationVerdict =
   /** Fewer than two witnesses agree, or no hub does. */
   | { readonly kind: 'tooFewWitnesses' }
   /** The network of the site is likely at fault. */
-  | { readonly kind: 'tooManyAccused' };
+  | { readonly kind: 'tooManyAccused' }
+  /** Our own way of heartbeats is likely at fault. */
+  | { readonly kind: 'pathFailed' };
 
 export type AccusationPolicy = Pick<Policy, 'nodeMonitorPeriodSeconds'>;
 
 export function accusationVerdict(
-  { witnesses, machines, accused }: Testimony,
+  { witnesses, machines, accused, pathFailedAtMs = -Infinity }: Testimony,
   { spokeAtMs }: { readonly spokeAtMs: number },
   { nowMs, policy }: { readonly nowMs: number; readonly policy: AccusationPolicy },
 ): AccusationVerdict {
@@ -69,6 +75,7 @@ export function accusationVerdict(
   const other = valid.find((witness) => witness !== hub);
   if (hub === undefined || other === undefined) return { kind: 'tooFewWitnesses' };
   if (accused > machines * ACCUSED_SHARE_MAX) return { kind: 'tooManyAccused' };
+  if (pathFailedAtMs >= spokeAtMs) return { kind: 'pathFailed' };
   return { kind: 'counts', sinceMs: Math.max(hub.sinceMs, other.sinceMs), by: [hub, other] };
 }
 
@@ -99,8 +106,9 @@ export const NO_TESTIMONIES: Testimonies = new Map();
 export function testimoniesOf(
   nodes: readonly NodeHealth[],
   reports: readonly SilenceReport[],
-  { nowMs, policy }: { readonly nowMs: number; readonly policy: Policy },
+  at: { readonly nowMs: number; readonly policy: Policy; readonly pathFailedAtMs: number | undefined },
 ): Testimonies {
+  const { nowMs, policy, pathFailedAtMs } = at;
   const recent = reports.filter(({ receivedAtMs }) => nowMs - receivedAtMs <= REPORT_VALID_MS);
   if (recent.length === 0) return NO_TESTIMONIES;
   const known = new Map(nodes.map((health) => [health.nodeName, health]));
@@ -139,7 +147,7 @@ export function testimoniesOf(
   return new Map(
     [...witnesses].map(([name, about]) => {
       const { machines, accused } = zones.get(known.get(name)!.zone)!;
-      return [name, { witnesses: about, machines, accused: accused.size }];
+      return [name, { witnesses: about, machines, accused: accused.size, ...defined({ pathFailedAtMs }) }];
     }),
   );
 }
