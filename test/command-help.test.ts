@@ -10,7 +10,7 @@ const { scripts } = JSON.parse(readFileSync(join(repositoryRoot, 'package.json')
 };
 const NAMES = [
   ...['simulate', 'sim', 'iam-proof', 'cost', 'agent', 'agent:release', 'release', 'peer'],
-  ...['mutants', 'kinds', 'bootstrap-token'],
+  ...['mutants', 'kinds', 'bootstrap-token', 'nodes-documentation'],
 ];
 
 it.each(NAMES)('npm run %s -- --help', (name) => {

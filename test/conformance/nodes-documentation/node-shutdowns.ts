@@ -36,7 +36,11 @@ export const nodeShutdowns: Page = {
     ),
     section(
       'Enabling graceful node shutdown',
-      shown('On Linux it is on, unless its gate is off.', run('is off without a grace period for pods')),
+      differs(
+        'On Linux it is on, unless its gate is off.',
+        { reason: 'On Linux the gate is not read: the two periods decide.' },
+        run('is off without a grace period for pods'),
+      ),
       shown(
         'It uses an inhibitor lock of systemd to delay the shutdown.',
         inhibitor('holds a lock that logind lists, until it is released, and again'),
@@ -130,8 +134,9 @@ export const nodeShutdowns: Page = {
         'Without a configuration there is no order by priority.',
         agent.shutdownRules('GM-03 both 0: off', 'GV-05 both forms at once'),
       ),
-      shown(
+      differs(
         'The settings are the gate and `shutdownGracePeriodByPodPriority`.',
+        { reason: 'The gate is not read.' },
         testsOf('agent/rules/shutdown-settings.test.ts')(
           '%i ms, %i ms of them for critical pods, and priorities %j are valid',
         ),

@@ -211,12 +211,11 @@ export const nodes: Page = {
         'It sets Ready of an unreachable node to Unknown.',
         cluster.heartbeat('HB-15 turns Ready True of a node with its last heartbeat a year ago into Unknown'),
       ),
-      shown(
-        'It evicts the pods of a node that stays unreachable.',
+      differs(
+        'It evicts the pods of a node that stays unreachable, by the API for evictions.',
+        { reason: 'The pods are deleted, as in the code of Kubernetes: no PodDisruptionBudget holds that.' },
         story('dead-node-is-replaced'),
-        cluster.legacy(
-          'LG-03 (ours) the plain pod is deleted, the DaemonSet pod and the terminating pod stay, and no status is NodeLost',
-        ),
+        cluster.eviction('TE-04 sets the condition of a pod without toleration and deletes it at once'),
       ),
       shown(
         'By default five minutes pass between Unknown and the first eviction.',

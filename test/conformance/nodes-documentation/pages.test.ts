@@ -121,14 +121,24 @@ describe('a toleration that compares', () => {
   });
   const compares = (operator: 'Gt' | 'Lt', value: string): Toleration => ({ key: SLA, operator, value });
 
-  it('matches taints above its value, or below it, of every effect', async () => {
+  it('matches taints above its value, or below it, that repel or evict', async () => {
     for (const effect of ['NoSchedule', 'NoExecute'] as const) {
       const on = await cluster({ n1: sla('950', effect) });
       expect(await nodeOfPod(on, 'above-900', compares('Gt', '900'))).toBe('n1');
       expect(await nodeOfPod(on, 'above-950', compares('Gt', '950'))).toBe('');
       expect(await nodeOfPod(on, 'below-1000', compares('Lt', '1000'))).toBe('n1');
       expect(await nodeOfPod(on, 'below-900', compares('Lt', '900'))).toBe('');
+      expect([await isDeleted(on, 'above-900'), await isDeleted(on, 'below-1000')]).toEqual([false, false]);
     }
+  });
+
+  it('matches a taint that is avoided', async () => {
+    const on = await cluster({ n1: sla('950', 'PreferNoSchedule'), n2: {} });
+    // Without the taint n1 is better, because it is empty.
+    await on.running('load', 'n2', { requests: { cpu: '2', memory: '4Gi' } });
+    expect(await nodeOfPod(on, 'above-900', compares('Gt', '900'))).toBe('n1');
+    await on.remove('above-900');
+    expect(await nodeOfPod(on, 'above-950', compares('Gt', '950'))).toBe('n2');
   });
 
   it('does not match a taint with another value than an integer', async () => {

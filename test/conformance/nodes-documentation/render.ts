@@ -29,7 +29,7 @@ export function renderPages(pages: readonly Page[], anchorOf: (words: string) =>
     '# Nodes documentation, sentence by sentence',
     '',
     "What the pages of Kubernetes' documentation about nodes state, in our own words, and the test that shows it here.",
-    'It is made from a table that a test compares with the tests.',
+    'The pages were read on 2026-11-29. A test compares the names with the tests.',
     '',
     `In all: ${describeCounts(countsOf(pages))}.`,
   ];
@@ -55,6 +55,7 @@ function outcomeOf(statement: Statement, anchorOf: (words: string) => string | u
     notHere: `Not here: ${reason}${link}`,
     advice: reason,
   };
-  const named = tests.map(({ file, name }) => `\`${file}\`: ${name}`).join('; ');
+  const byFile = Object.entries(Object.groupBy(tests, ({ file }) => file));
+  const named = byFile.map(([file, all = []]) => `\`${file}\`: ${all.map(({ name }) => name).join('; ')}`).join('. ');
   return [words[outcome], named].filter((each) => each !== '').join(' ');
 }

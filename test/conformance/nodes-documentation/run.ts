@@ -10,9 +10,11 @@ import { pages } from './pages.ts';
 import { countsOf, describeCounts, renderPages } from './render.ts';
 
 const [file, ...others] = process.argv.slice(2);
-if (file === undefined || file.startsWith('-') || others.length > 0) {
-  console.error('Usage: npm run nodes-documentation -- FILE');
-  process.exitCode = file === '--help' ? 0 : 2;
+const USAGE = 'Usage: npm run nodes-documentation -- FILE';
+if (file === '--help') console.log(USAGE);
+else if (file === undefined || file.startsWith('-') || others.length > 0) {
+  console.error(USAGE);
+  process.exitCode = 2;
 } else {
   writeFileSync(file, renderPages(pages, deviationAnchor));
   console.log(`${file}: ${describeCounts(countsOf(pages))}`);

@@ -120,7 +120,7 @@ export const taints: Page = {
       differs(
         '`Gt` and `Lt` compare the value of the taint with that of the toleration, as integers, for thresholds.',
         { reason: 'They work without a feature gate.', deviation: 'operators `Lt` and `Gt`' },
-        cluster.pages('matches taints above its value, or below it, of every effect'),
+        cluster.pages('matches taints above its value, or below it, that repel or evict'),
         tolerance('taint value "11" Gt "10" is true', 'taint value "5" Lt "10" is true'),
       ),
       shown(
@@ -141,7 +141,10 @@ export const taints: Page = {
       ),
       shown(
         'They work with all effects.',
-        cluster.pages('matches taints above its value, or below it, of every effect'),
+        cluster.pages(
+          'matches taints above its value, or below it, that repel or evict',
+          'matches a taint that is avoided',
+        ),
       ),
       notHere('Before the gate is turned off, pods that use them are to be removed.', 'There is no gate.'),
     ),
