@@ -8,8 +8,8 @@ import { workloadCluster } from './workload-cluster.ts';
 
 export const namesOf = (objects: readonly KubeObject[]): string[] => objects.map(({ metadata }) => metadata.name ?? '');
 
-export function daemonCluster() {
-  const cluster = workloadCluster();
+export function daemonCluster(options: Parameters<typeof workloadCluster>[0] = {}) {
+  const cluster = workloadCluster(options);
   const { change, list } = cluster;
   const createNode = (
     name: string,

@@ -3,6 +3,7 @@ import { replay } from '../../../cli/replay.ts';
 import { shardsOf } from '../../../shared/kinds/resources.ts';
 import { earliestRows } from '../../../shared/ticks/workload-due-store.ts';
 import { type DaemonCluster, daemonCluster, namesOf } from '../../../test/support/daemon-cluster.ts';
+import { targetNodeOf } from './placement.rule.ts';
 
 const NOT_READY = 'node.kubernetes.io/not-ready';
 
@@ -105,6 +106,26 @@ describe('the nodes of a DaemonSet', () => {
     const { rows } = await earliestRows(cluster.tables);
     const due = rows.filter(({ key }) => key.kind === 'workload' && key.ref.resource === 'daemonsets');
     expect(due.map(({ atMs }) => atMs)).toEqual([cluster.now() + 60_000]);
+  });
+
+  it('get one although admission refuses that of the first', async () => {
+    const refused = { kind: 'refused', message: 'not there', retryMs: 60_000 } as const;
+    const cluster = daemonCluster({
+      admitPods: async (_owner, pods) => ({
+        kind: 'decided',
+        pods: pods.map((each) => (targetNodeOf(each.pod) === 'n0' ? refused : each)),
+      }),
+    });
+    await cluster.createNodes(3);
+    await cluster.createDaemonSet();
+    await cluster.settle();
+    expect(await targets(cluster)).toEqual([]);
+    for (let minute = 0; minute < 2; minute += 1) {
+      cluster.advance(60_000);
+      await cluster.tick();
+      await cluster.settle();
+    }
+    expect(await targets(cluster)).toEqual(['n1', 'n2']);
   });
 
   it('WS-09 lose it to a NoExecute taint that it does not tolerate', async () => {

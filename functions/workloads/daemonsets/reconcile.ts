@@ -44,6 +44,8 @@ const COMPONENT = 'daemonset-controller';
 const KIND: RevisionedKind = { kind: 'DaemonSet', component: COMPONENT, hashLabel: REVISION_LABEL };
 const GENERATION_ANNOTATION = 'deprecated.daemonset.template.generation';
 const GENERATION_LABEL = 'pod-template-generation';
+/** How long the same node is the first one to get its pod. Milliseconds. */
+const TURN_MS = 60_000;
 
 /**
  * @param orphans pods and revisions without a controller that may belong to it; absent: not searched
@@ -223,14 +225,25 @@ async function manage(
   return deleted === 'overtaken' ? deleted : { ...deleted, ...defined({ retryAtMs: created.retryAtMs }) };
 }
 
+/**
+ * A pod that admission refuses ends the creations of a sync. Each minute begins with another node, so it does not keep
+ * those behind it without pods. Upstream's order is random. Within a minute it is the same, so an answer of admission
+ * is for the pods of the next sync, too.
+ */
+const inTurn = (nodes: readonly string[], nowMs: number): readonly string[] => {
+  const first = Math.floor(nowMs / TURN_MS) % nodes.length;
+  return [...nodes.slice(first), ...nodes.slice(0, first)];
+};
+
 async function createOn(
   dependencies: WorkloadDependencies,
   sync: Sync,
-  nodes: readonly string[],
+  missing: readonly string[],
   draft: (names: readonly string[], nodes: readonly string[]) => ReturnType<typeof daemonPodsCreatedDraft>,
 ): Promise<Applied | 'overtaken'> {
   const { set, ref, uid, hash, fence, nowMs } = sync;
-  if (nodes.length === 0) return { kind: 'applied', fence };
+  if (missing.length === 0) return { kind: 'applied', fence };
+  const nodes = dependencies.admitPods === undefined ? missing : inTurn(missing, nowMs);
   const generation = set.metadata.annotations?.[GENERATION_ANNOTATION];
   const template = daemonTemplate(set.spec?.template, {
     [REVISION_LABEL]: hash,
