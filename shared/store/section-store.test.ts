@@ -39,6 +39,11 @@ describe('sections of an object', () => {
     ]);
   });
 
+  it('have the same name for the same text, of 128 bits', () => {
+    expect(packSection('v1', 'schema').hash).toBe(packSection('v2', 'schema').hash);
+    expect(packSection('v1', 'schema').hash).toMatch(/^[0-9a-f]{32}$/);
+  });
+
   it('with the content of another one are stored once', async () => {
     const items = memoryItemStore();
     const [one, other] = [packSection('v1', 'schema'), packSection('v2', 'schema')];
