@@ -20,6 +20,23 @@ describe('the client of a Lambda', () => {
     expect(clientOptionsFrom(environment).endpoint).toBeUndefined();
   });
 
+  it('bounds each wait, and keeps its connections', async () => {
+    const handlerOf = async (more: object) => {
+      const client = dynamoDbClient({ ...clientOptionsFrom(environment), ...more });
+      const handler = client.config.requestHandler as unknown as { configProvider: Promise<Record<string, unknown>> };
+      const config = await handler.configProvider;
+      client.destroy();
+      return config;
+    };
+    const bounded = { throwOnRequestTimeout: true };
+    const config = await handlerOf({});
+    expect(config).toMatchObject({ ...bounded, connectionTimeout: 1_000, requestTimeout: 3_000 });
+    expect(config['httpsAgent']).toMatchObject({ keepAlive: true, maxSockets: 32 });
+    const other = await handlerOf({ connectionTimeoutMs: 5, requestTimeoutMs: 7, socketsMax: 2 });
+    expect(other).toMatchObject({ ...bounded, connectionTimeout: 5, requestTimeout: 7 });
+    expect(other['httpsAgent']).toMatchObject({ keepAlive: true, maxSockets: 2 });
+  });
+
   it('does not copy responses for a logger', () => {
     const client = dynamoDbClient(clientOptionsFrom(environment));
     const middleware = client.middlewareStack.identify().map((name) => name.split(' ')[0]);
