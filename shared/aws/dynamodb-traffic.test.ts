@@ -12,7 +12,7 @@ const O_UNITS = { TableName: 'o-table', CapacityUnits: 1.5 };
 /** An error as the SDK throws it. */
 const errorOf = (name: string, more: object = {}) => Object.assign(new Error(name), { name }, more);
 
-/** A DynamoDB that gives these answers in turn, then empty ones. */
+/** A DynamoDB that returns these answers in turn, then empty ones. */
 function scripted(...answers: readonly object[]) {
   const sent: { readonly name: string; readonly input: object }[] = [];
   const consumed: ConsumedUnits[] = [];
@@ -292,7 +292,7 @@ describe('a transaction', () => {
   });
 });
 
-it('units are counted until they are taken', () => {
+it('units are counted until they are read', () => {
   const counter = unitCounter();
   counter.onConsumed({ table: 'objects', operation: 'GetItem', readUnits: 1, writeUnits: 0 });
   counter.onConsumed({ table: 'objects', operation: 'PutItem', readUnits: 2, writeUnits: 3 });
@@ -302,7 +302,7 @@ it('units are counted until they are taken', () => {
 
 it.each([Number.NaN, Number.POSITIVE_INFINITY])('the number %d is not sent', async (n) => {
   const { store, sent } = scripted();
-  const put = { kind: 'put', key: OBJECT, item: { list: [n] } } as const;
+  const put = { kind: 'put' as const, key: OBJECT, item: { list: [n] } };
   await expect(store.write(put)).rejects.toMatchObject({ code: 'rejected' });
   expect(sent).toEqual([]);
 });

@@ -20,7 +20,7 @@ describe('items by partition', () => {
     expect(itemsInOrder(partitions)).toEqual([{ pk: 'a', sk: '1', text: 'new' }, item('a', '2')]);
   });
 
-  it('leave nothing behind when the last one goes', () => {
+  it('leave nothing behind when the last one is deleted', () => {
     const partitions = partitionsOf(['a', '1'], ['a', '2'], ['b', '1']);
     for (const sk of ['1', '1', '9']) replaceItem(partitions, 'a', sk, undefined);
     expect(itemsInOrder(partitions)).toEqual([item('a', '2'), item('b', '1')]);

@@ -52,7 +52,7 @@ describe('a change of an item', () => {
     expect(change(itemWith(before), itemWith(after))?.type).toBe('MODIFY');
   });
 
-  it('is an attribute that was not there, and one that is gone', () => {
+  it('is an attribute that was not there, and one that no longer exists', () => {
     const bare: Item = { pk: 'p', sk: 's' };
     expect(change(bare, itemWith({}))?.type).toBe('MODIFY');
     expect(change(itemWith({}), bare)?.type).toBe('MODIFY');
