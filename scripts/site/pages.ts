@@ -3,6 +3,12 @@ import { dirname, join, relative } from 'node:path/posix';
 
 const INDEX = 'docs/README.md';
 const ALARMS = 'docs/operations/alarms/README.md';
+/** A page of the site alone, which its command writes. */
+export const GENERATED = {
+  page: join('docs', 'nodes-documentation.md'),
+  program: 'test/conformance/nodes-documentation/run.ts',
+  text: 'Nodes, sentence by sentence',
+} as const;
 
 export interface Sources {
   /** Each page by its path from the root of the project. */
@@ -73,6 +79,7 @@ export function navigation(pages: ReadonlyMap<string, string>): Navigation {
     nav: [
       { text: 'Documentation', link: '/docs/' },
       { text: 'Changes', link: '/CHANGELOG' },
+      ...(pages.has(GENERATED.page) ? [{ text: GENERATED.text, link: siteLink(GENERATED.page) }] : []),
     ],
     sidebar,
   };

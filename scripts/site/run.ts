@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { checkInBrowser } from './browser-check.ts';
 import { faultsOfSite } from './links.ts';
-import { navigation, type Sources, sitePage, sitePath } from './pages.ts';
+import { GENERATED, navigation, type Sources, sitePage, sitePath } from './pages.ts';
 import { serveSite } from './serve.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -56,7 +56,12 @@ function writePages(): number {
   const pages = new Map(names.map((name) => [name, readFileSync(join(ROOT, name), 'utf8')]));
   const sources: Sources = { pages, exists: (path) => existsSync(join(ROOT, path)), filesUrl: filesUrl() };
   rmSync(PAGES, { recursive: true, force: true });
-  for (const name of names) {
+  mkdirSync(PAGES, { recursive: true });
+  const generated = join(PAGES, 'generated.md');
+  run(process.execPath, [GENERATED.program, generated]);
+  pages.set(GENERATED.page, readFileSync(generated, 'utf8'));
+  rmSync(generated);
+  for (const name of pages.keys()) {
     const file = join(PAGES, sitePath(name));
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, sitePage(name, sources));
@@ -64,7 +69,7 @@ function writePages(): number {
   for (const image of globSync('docs/**/*.{png,webp,svg}', { cwd: ROOT }))
     cpSync(join(ROOT, image), join(PAGES, image));
   writeFileSync(join(PAGES, 'navigation.json'), JSON.stringify(navigation(pages)));
-  return names.length;
+  return pages.size;
 }
 
 function build(base: string): void {

@@ -542,7 +542,7 @@ or \`userextras/KEY\`, for each part of the identity. The audit log names both u
 - \`kube-root-ca.crt\` has the authority of the data directory, and on AWS the five roots of Amazon Trust Services, which
   also verify a certificate of ACM.
 - Each process of the API signs with a key of its own (ES256), which is never stored
-  ([decision 0031](decisions/0031-roles-and-account-tokens.md)). \`/.well-known/openid-configuration\` and
+  ([decision 0009](decisions/0009-keys-of-our-own-processes.md)). \`/.well-known/openid-configuration\` and
   \`/openid/v1/jwks\` publish the public keys, to service accounts and administrators.
 
 | with a token | cost |

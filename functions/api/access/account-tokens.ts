@@ -1,6 +1,6 @@
 /**
  * Tokens of service accounts (JWT, ES256; rules in shared/access/account-token.ts). A process of the API signs
- * with its own key and stores the public half (docs/decisions/0031-roles-and-account-tokens.md).
+ * with its own key and stores the public half (docs/decisions/0009-keys-of-our-own-processes.md).
  *
  * The stored key alone determines the algorithm. This excludes `none`, a public key as a secret, and a key that is sent
  * with the token.
