@@ -53,6 +53,11 @@ describe('the attributes of a row', () => {
     expect(changeOf(ROW, { suspect: true })).toEqual({ set: { s: 1 }, remove: [] });
   });
 
+  it('removes an attribute whatever its form does with undefined', () => {
+    const form = { read: String, write: (value: string) => value.trim() };
+    expect(changeOf({ name: mapped(text('n'), form) }, { name: undefined })).toEqual({ set: {}, remove: ['n'] });
+  });
+
   it('names each attribute once', () => {
     expect(namesOf(ROW)).toEqual(['u', 'z', 's', 'S']);
   });

@@ -10,7 +10,9 @@ describe('sizes', () => {
     ['a resourceVersion', 1_795_197_026_123_456, 9],
     ['a negative fraction', -12.5, 4],
     ['true', true, 1],
+    ['a number with a zero inside', 101, 3],
     ['an empty list', [], 3],
+    ['a list', ['abc', [true]], 3 + (1 + 3) + (1 + 3 + 1 + 1)],
     ['a map', { ab: 'cde' }, 3 + 1 + 2 + 3],
   ])('weighs %s', (_, value, bytes) => {
     expect(valueBytes(value)).toBe(bytes);

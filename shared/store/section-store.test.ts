@@ -87,4 +87,31 @@ describe('sections of an object', () => {
     await expect(damaged).rejects.toMatchObject({ code: 'rejected', message: 'a part of an object is damaged' });
     await expect(damaged).rejects.toHaveProperty('cause');
   });
+
+  it('that would become larger than 16 MB are a fault', async () => {
+    const items = memoryItemStore();
+    const section = packSection('v1', ' '.repeat(16 * 1_024 * 1_024 + 1));
+    await items.transact(writesFor([section]));
+    await expect(readSections(items, OWNER, [section])).rejects.toMatchObject({
+      message: 'a part of an object is damaged',
+    });
+  });
+
+  it('are read consistently: the object that names them may have been written a moment ago', async () => {
+    const items = memoryItemStore();
+    const section = packSection('v1', 'schema');
+    await items.transact(writesFor([section]));
+    const asked: unknown[] = [];
+    await readSections(
+      {
+        getMany: (keys, options) => {
+          asked.push(options);
+          return items.getMany(keys, options);
+        },
+      },
+      OWNER,
+      [section],
+    );
+    expect(asked).toEqual([{ consistent: true }]);
+  });
 });
