@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { NodeHealth } from '../../shared/fleet/nodes/health-row.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
-import type { Limiter } from '../../shared/fleet/zones/limiter.ts';
+import { type Limiter, takeTokenUpdate } from '../../shared/fleet/zones/limiter.ts';
 import { aNode } from '../../test/support/ruled-fleet.ts';
-import { decideEvictions } from './rule.ts';
+import { decideEvictions, type EvictionDecision } from './rule.ts';
 
 const item = (nodeName: string, addedAtMs = 0, uid = `uid-${nodeName}`) => ({
   nodeName,
@@ -49,13 +49,38 @@ describe('decideEvictions', () => {
         dark('z'),
       ],
     );
-    expect(outcome.decisions.map((decision) => [decision.nodeName, decision.kind])).toEqual([
-      ['gone', 'drop'],
-      ['new', 'drop'],
-      ['ready', 'drop'],
-      ['silent', 'drop'],
-      ['tainted', 'drop'],
+    const reasonOf = (decision: EvictionDecision) => (decision.kind === 'drop' ? decision.reason : decision.kind);
+    expect(outcome.decisions.map((decision) => [decision.nodeName, reasonOf(decision)])).toEqual([
+      ['gone', 'nodeGone'],
+      ['new', 'nodeGone'],
+      ['ready', 'ready'],
+      ['silent', 'noReadyCondition'],
+      ['tainted', 'tainted'],
       ['z', 'taint'],
+    ]);
+    expect(outcome.decisions[1]).toEqual({ ...item('new', 0, 'old-uid'), kind: 'drop', reason: 'nodeGone' });
+  });
+
+  it('taints by the current status, with the token and the time of the wait in seconds', () => {
+    const notReady = aNode({ nodeName: 'a', ready: 'False' });
+    const { decisions, hold } = decide([{ ...item('a', 97_500), zone: 'z' }], [notReady]);
+    expect(decisions).toEqual([
+      {
+        ...{ kind: 'taint', nodeName: 'a', uid: 'uid-a', zone: 'z', addedAtMs: 97_500 },
+        ...{ taint: 'notReady', ready: 'False', waitedSeconds: 2.5, ratePerSecond: 0.1 },
+        token: takeTokenUpdate({ nowMs: 100_000, ratePerSecond: 0.1 }),
+      },
+    ]);
+    expect(hold).toBeUndefined();
+    // Enqueued by a process with a clock that is ahead.
+    expect(decide([item('a', 100_500)], [notReady]).decisions).toMatchObject([{ waitedSeconds: 0 }]);
+  });
+
+  it('removes a node with a promise of silence that stands', () => {
+    const promised = { ...dark('a'), plannedUntilMs: 100_001 };
+    expect(decide([item('a')], [promised]).decisions).toMatchObject([{ kind: 'drop', reason: 'plannedSilence' }]);
+    expect(decide([item('a')], [{ ...promised, plannedUntilMs: 100_000 }]).decisions).toMatchObject([
+      { kind: 'taint' },
     ]);
   });
 
@@ -68,6 +93,20 @@ describe('decideEvictions', () => {
     const swap = { ...dark('a'), noExecute: { notReady: true, unreachable: false } };
     const outcome = decide([item('a'), item('b')], [swap, dark('b')]);
     expect(outcome.decisions.map(({ kind }) => kind)).toEqual(['swap', 'taint']);
+    expect(outcome.decisions[0]).toEqual({
+      ...item('a'),
+      ...{ kind: 'swap', from: 'notReady', to: 'unreachable', ready: 'Unknown' },
+    });
+  });
+
+  it('swaps no taint in total disruption, which removes it', () => {
+    const swap = { ...dark('a'), noExecute: { notReady: true, unreachable: false } };
+    const outcome = decide([item('a'), item('b')], [swap, dark('b')], full, { totalDisruption: true });
+    expect(outcome).toEqual({ decisions: [], hold: { kind: 'totalDisruption' } });
+  });
+
+  it('has no decision and no hold without nodes that wait', () => {
+    expect(decide([], [dark('a')])).toEqual({ decisions: [], hold: undefined });
   });
 
   it('returns the hold: closed gate, total disruption, no rate, no token', () => {
@@ -81,6 +120,7 @@ describe('decideEvictions', () => {
       kind: 'rate',
       untilMs: 100_001,
     });
+    expect(decide(items, nodes, { tatMs: 100_000, ratePerSecond: 0.1 }).hold).toBeUndefined();
   });
 
   it('removes entries while the gate is closed', () => {
