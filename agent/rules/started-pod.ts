@@ -28,16 +28,21 @@ const REPORTED_WITHOUT_IMAGE: PodStatus = { phase: 'Pending', conditions: [{ typ
 export const needsStartedStatus = (pod: KubeObject): boolean =>
   !hasEnded(pod) && isContradicted(allPulled(pod) ? REPORTED : REPORTED_WITHOUT_IMAGE, pod.status ?? {});
 
-/** The status of a pod with containers that all started at this moment, but for those without an image. */
-export function startedStatus(pod: KubeObject, nowMs: number, hostIp: string | undefined): PodStatus {
+/** The status of a pod with containers that all started at one moment, but for those without an image. */
+export function startedStatus(
+  pod: KubeObject,
+  nowMs: number,
+  hostIp: string | undefined,
+  startedAtMs = nowMs,
+): PodStatus {
   const containersOf = (field: 'containers' | 'initContainers'): RunningContainer[] =>
     recordsOf(recordOf(pod.spec)[field]).map((container) => ({
       name: textOf(container['name']),
       state: !isPulled(container)
         ? { kind: 'waiting', reason: 'ErrImagePull' }
         : field === 'containers' || container['restartPolicy'] === 'Always'
-          ? { kind: 'running', startedAtMs: nowMs }
-          : { kind: 'terminated', exitCode: 0, reason: 'Completed', startedAtMs: nowMs, finishedAtMs: nowMs },
+          ? { kind: 'running', startedAtMs }
+          : { kind: 'terminated', exitCode: 0, reason: 'Completed', startedAtMs, finishedAtMs: startedAtMs },
       restartCount: 0,
     }));
   const { uid = '', namespace = '', name = '' } = pod.metadata;

@@ -98,11 +98,13 @@ export const leaseTimingOf = (
     durationSeconds: leaseDurationSeconds,
   };
 
-/** A beat after a gap may mean that the controller has marked the Node. */
+/** A beat after a gap may mean that the controller has marked the Node and its pods. The latter changes no version. */
 function acknowledge({ state, settings, clock, counters }: MachineContext, lease: KubeObject): void {
   const nowMs = clock.nowMs();
   const gapMs = state.lastBeatAtMs === undefined ? 0 : nowMs - state.lastBeatAtMs;
-  if (state.failures > 0 || gapMs > 2 * leaseTimingOf(settings, state).intervalMs) state.mustLook = true;
+  const isLate = gapMs > 2 * leaseTimingOf(settings, state).intervalMs;
+  if (state.failures > 0 || isLate) state.mustLook = true;
+  if (isLate) state.podsVersion = '';
   state.lease = lease;
   state.answered = answeredTiming(lease);
   state.lastBeatAtMs = nowMs;

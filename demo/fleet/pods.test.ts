@@ -56,6 +56,16 @@ describe('the pods of a simulated machine', () => {
     expect(podRequests([marked], machine, nowMs)).toHaveLength(1);
   });
 
+  it('keep the time at which their containers started', () => {
+    const running = { startedAt: '2025-12-31T23:00:00Z' };
+    const conditions = [{ type: 'Ready', status: 'False' }];
+    const containerStatuses = [{ name: 'main', state: { running } }];
+    const marked = pod({ status: { phase: 'Running', conditions, containerStatuses } });
+    expect(podRequests([marked], machine, nowMs)).toMatchObject([
+      { body: { status: { containerStatuses: [{ ready: true, state: { running } }] } } },
+    ]);
+  });
+
   it('are rejected if an earlier pod has their host port, and reserve no port then', () => {
     const onPort = (
       uid: string,

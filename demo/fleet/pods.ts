@@ -94,6 +94,12 @@ const NO_PORT = {
   message: "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports",
 };
 
+/** When its containers started: a pod that was only marked still runs. */
+function startedAtMs({ status }: KubePod): number | undefined {
+  const startedAt = status?.containerStatuses?.[0]?.state?.running?.startedAt;
+  return startedAt == null ? undefined : Date.parse(startedAt);
+}
+
 /** @param pods all pods that are bound to the machine */
 export function podRequests(
   pods: readonly KubeObject[],
@@ -109,7 +115,7 @@ export function podRequests(
     if (!needsStartedStatus(pod)) return [];
     const podIP = addresses.get(pod.metadata.uid ?? '');
     const network = podIP === undefined ? {} : { podIP, podIPs: [{ ip: podIP }] };
-    const status: PodStatus = { ...startedStatus(pod, nowMs, hostIp), ...network };
+    const status: PodStatus = { ...startedStatus(pod, nowMs, hostIp, startedAtMs(pod) ?? nowMs), ...network };
     const isFirst = pod.status?.['phase'] !== status['phase'];
     const at = { nowMs, nodeName: machine.name };
     return [podStatusReport(pod, status), ...(isFirst ? startedEvents(pod, status, at) : [])];
