@@ -26,6 +26,7 @@ const state = (parts: Partial<FleetState> = {}): FleetState => ({
   claimId: 'c',
   nodes: 0,
   sent: undefined,
+  lookFailedAtMs: undefined,
   ...parts,
 });
 const world = (stored: FleetState, parts: Partial<MonitorWorld> = {}): MonitorWorld => ({

@@ -7,8 +7,8 @@ import {
   decideGate,
   type GateRecord,
   hasOtherReasons,
-  lastFailedAtMs,
   type Probe,
+  pathFailedAtMs,
 } from '../../shared/fleet/marks/gate.ts';
 import { decideMonitor, type MonitorOutcome } from '../../shared/fleet/marks/rule.ts';
 import type { NodeHealth } from '../../shared/fleet/nodes/health-row.ts';
@@ -48,7 +48,7 @@ export function decideTick(
   const testimonies =
     reports.length === 0
       ? NO_TESTIMONIES
-      : testimoniesOf(nodes, reports, { nowMs, policy, pathFailedAtMs: lastFailedAtMs(gate) });
+      : testimoniesOf(nodes, reports, { nowMs, policy, pathFailedAtMs: pathFailedAtMs(gate, state.lookFailedAtMs) });
   const outcome = decideMonitor({ ...worldOf(records, nodes, state, gate), testimonies }, { nowMs, policy });
   const drafts = fleetDrafts(outcome, { before: state.gate, after: gate, probes, nowMs, policy });
   return { outcome, gate, before: state, disruption: disruptionAfter(outcome, state, nowMs), drafts };

@@ -8,9 +8,9 @@
  * its own condition, as those of node-marker do. Zones and evictions follow with the next tick.
  *
  * A look sends a heartbeat of its own first: that of the tick is up to a period old, and one lost heartbeat is all that
- * separates an accused machine from its mark. If it fails, the next tick decides.
+ * separates an accused machine from its mark. If it fails, nothing is marked, and the next ticks know.
  */
-import { gateVerdictOf, lastFailedAtMs } from '../../shared/fleet/marks/gate.ts';
+import { gateVerdictOf, pathFailedAtMs } from '../../shared/fleet/marks/gate.ts';
 import type { MarkToDo } from '../../shared/fleet/marks/mark-nodes.ts';
 import { decideMark } from '../../shared/fleet/marks/rule.ts';
 import { readHealth } from '../../shared/fleet/nodes/health-store.ts';
@@ -72,16 +72,23 @@ async function look(
 ): Promise<number> {
   const { clock, policy, fleet, items } = dependencies;
   const nowMs = clock.nowMs();
-  const [{ gate, disruption }, reports, isAccepted] = await Promise.all([
+  const [{ gate, disruption, lookFailedAtMs }, reports, isAccepted] = await Promise.all([
     fleet.readState(),
     readReports(items),
     probeIsAccepted(dependencies),
   ]);
-  if (!isAccepted) return 0;
+  if (!isAccepted) {
+    await fleet.noteFailedLook(nowMs);
+    return 0;
+  }
   const reportsDue = ({ sinceMs }: SilenceReport): boolean => [...due].some((name) => sinceMs.has(name));
   const current = await readHealth(items, [...due, ...reports.filter(reportsDue).map(({ reporter }) => reporter)]);
   const now = nodes.map((health) => current.get(health.nodeName) ?? health);
-  const testimonies = testimoniesOf(now, reports, { nowMs, policy, pathFailedAtMs: lastFailedAtMs(gate) });
+  const testimonies = testimoniesOf(now, reports, {
+    nowMs,
+    policy,
+    pathFailedAtMs: pathFailedAtMs(gate, lookFailedAtMs),
+  });
   const todo = [...due].flatMap((name): MarkToDo[] => {
     const seen = current.get(name);
     if (seen === undefined || gateVerdictOf(gate, seen.profile, { nowMs, policy }).kind === 'holding') return [];

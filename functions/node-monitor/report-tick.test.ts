@@ -50,6 +50,7 @@ const stateBefore = (gate: Partial<GateRecord> = {}): FleetState => ({
   claimId: 'claim',
   nodes: 0,
   sent: undefined,
+  lookFailedAtMs: undefined,
 });
 
 const decided = (parts: Partial<Decided> = {}): Decided => ({

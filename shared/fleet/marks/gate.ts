@@ -141,9 +141,18 @@ const probeWindowSeconds = ({ beatIntervalSeconds }: ProbePolicy): number =>
 
 const lastFailed = (probes: readonly Probe[]): Probe | undefined => probes.findLast(({ accepted }) => !accepted);
 
-/** When the last of the remembered probes that failed was sent; undefined: none failed. Epoch milliseconds. */
-export const lastFailedAtMs = ({ probes }: Pick<GateRecord, 'probes'>): number | undefined =>
-  lastFailed(probes)?.sentAtMs;
+/**
+ * When the last heartbeat of our own that failed was sent, of those that are remembered; undefined: none failed. Epoch
+ * milliseconds.
+ * @param lookFailedAtMs that of a look between two ticks
+ */
+export function pathFailedAtMs(
+  { probes }: Pick<GateRecord, 'probes'>,
+  lookFailedAtMs: number | undefined,
+): number | undefined {
+  const times = [lastFailed(probes)?.sentAtMs, lookFailedAtMs].filter((atMs) => atMs !== undefined);
+  return times.length === 0 ? undefined : Math.max(...times);
+}
 
 /** At least half of the probes failed. Without probes the path is unknown and does not count as failing. */
 export const pathIsFailing = (probes: readonly Probe[]): boolean =>

@@ -78,6 +78,8 @@ export interface FleetState {
   readonly nodes: number | undefined;
   /** Ticks that sent parts to node-marker; undefined before the first. */
   readonly sent: SentParts | undefined;
+  /** When the probe of a look between two ticks last failed; undefined: never. Epoch milliseconds. */
+  readonly lookFailedAtMs: number | undefined;
 }
 
 /** When ticks sent parts to node-marker (shared/fleet/marks/mark-parts.ts). */
@@ -158,6 +160,8 @@ export interface FleetStore {
   claimBare(controller: string, slot: number, nowMs: number): Promise<'claimed' | 'lost'>;
   /** The tick that began at this time has finished. `sent`: it has sent parts; absent: the stored times stay. */
   finish(beganAtMs: number, sent?: SentParts): Promise<void>;
+  /** The probe of a look between two ticks failed at this time. A later time stays. */
+  noteFailedLook(atMs: number): Promise<void>;
   /** Creates the record of a zone, with a full limiter, unless it exists. */
   createZone(
     zone: string,
@@ -202,6 +206,7 @@ const STATE_ROW = {
   total: flag('total'),
   nodes: number('nodes'),
   sent: json<SentParts>('sent'),
+  lookFailedAtMs: number('lookFailed'),
 };
 const ZONE_ROW = {
   state: word<ZoneState>('state'),
@@ -387,6 +392,15 @@ export const fleetStore = (items: ItemStore): FleetStore => ({
     });
   },
 
+  async noteFailedLook(lookFailedAtMs) {
+    await items.write({
+      kind: 'update',
+      key: stateKey,
+      set: changeOf(STATE_ROW, { lookFailedAtMs }).set,
+      when: below(STATE_ROW.lookFailedAtMs, lookFailedAtMs),
+    });
+  },
+
   async createZone(zone, { state, ratePerSecond, nowMs: createdAtMs }, along) {
     const item = changeOf(ZONE_ROW, { ratePerSecond, createdAtMs, state }).set;
     await writeWith(items, { kind: 'put', key: zoneKey(zone), item, when: { kind: 'itemAbsent' } }, along);
@@ -523,6 +537,7 @@ function stateOf(item: Item = {}): FleetState {
     disruption: row.disruption ?? NO_DISRUPTION,
     nodes: row.nodes,
     sent: row.sent,
+    lookFailedAtMs: row.lookFailedAtMs,
   };
 }
 
