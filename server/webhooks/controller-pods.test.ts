@@ -133,17 +133,29 @@ describe('pods of controllers', () => {
     expect(calls).toHaveLength(2);
   });
 
-  it('are asked about again under other names, and when an answer is old', async () => {
+  it('are asked about again when an answer is old', async () => {
     const { mutate, answer } = hanging();
     const { admitPods, calls, afterWait, advance } = scene(mutate);
     await afterWait(admitPods(ofOwner('o'), [made('a')]));
-    await afterWait(admitPods(ofOwner('o'), [made('b')]));
-    expect(calls).toHaveLength(2);
     answer();
     await turn();
     advance(60_001);
-    await admitPods(ofOwner('o'), [made('b')]);
-    expect(calls).toHaveLength(3);
+    await admitPods(ofOwner('o'), [made('a')]);
+    expect(calls).toHaveLength(2);
+  });
+
+  it('under other names are asked about when the question before has ended: an owner has one at a time', async () => {
+    const { mutate, answer } = hanging();
+    const { admitPods, calls, afterWait } = scene(mutate);
+    await afterWait(admitPods(ofOwner('o'), [made('a')]));
+    for (const name of ['b', 'c', 'b']) {
+      expect(await admitPods(ofOwner('o'), [made(name)])).toMatchObject({ kind: 'waiting' });
+    }
+    expect(calls).toHaveLength(1);
+    answer();
+    await turn();
+    expect(await admitPods(ofOwner('o'), [made('b')])).toMatchObject({ kind: 'decided' });
+    expect(calls).toHaveLength(2);
   });
 
   it('of a hanging webhook delay few syncs: four wait for a second, and the others for 50 ms', async () => {

@@ -8,7 +8,8 @@
  * Bounds: the time of a request for all calls about a pod (admission-webhooks.ts); QUESTIONS_MAX owners in memory, with
  * the pods of one transaction each. An owner beyond them asks when others have their answers.
  *
- * Concurrency: two syncs of an owner ask once. An answer is used once: for a pod that is created again, and after a
+ * Concurrency: two syncs of an owner ask once, also about other pods: the later one asks when the question of the
+ * earlier one has ended. An answer is used once: for a pod that is created again, and after a
  * transaction that lost to another one, the question is asked again.
  */
 
@@ -121,6 +122,8 @@ export function controllerPods({ admission, clock, pause }: ControllerPodParts):
     const text = JSON.stringify(made.map(({ given }) => withoutMoment(given)));
     let question = questions.get(uid);
     if (question?.text !== text) {
+      // One question of an owner at a time, however often its template changes while a webhook hangs.
+      if (question?.isAnswered === false) return waiting();
       if (question === undefined && questions.size >= QUESTIONS_MAX) return waiting();
       question = ask(kind, made, text);
       questions.set(uid, question);
