@@ -23,13 +23,12 @@ const LATENCY_MAX_MS = 40;
 /** Attempts per heartbeat, and the time from one to the next. Source: maxUpdateRetries of the kubelet. */
 const ATTEMPTS = 5;
 const RETRY_AFTER_MS = 3_000;
-const LATE_MAX_MS = 15_000;
-/** Waits of an agent that was refused. Milliseconds. Source: agent/rules/backoff.ts, as in the kubelet. */
-const REFUSED_WAIT_MIN_MS = 200;
+export const LATE_MAX_MS = 15_000;
+/** Longest wait of an agent that was refused. Milliseconds. Source: agent/rules/backoff.ts, as in the kubelet. */
 const REFUSED_WAIT_MAX_MS = 7_000;
 /** Shares at the worst severity, as in faulty-network.ts: of the lost requests, half lose only their answer. */
-const LOST_SHARE = 0.25;
-const LATE_SHARE = 0.3;
+export const LOST_SHARE = 0.25;
+export const LATE_SHARE = 0.3;
 /** Latest delivery of a heartbeat after it was sent, under network faults. Milliseconds. */
 const DELIVERED_LATEST_MS = (ATTEMPTS - 1) * RETRY_AFTER_MS + LATE_MAX_MS + LATENCY_MAX_MS;
 /** Maximum difference between true time and the clock of a process of the heartbeat function. Milliseconds. */
@@ -282,9 +281,7 @@ export class Heartbeats {
     const storedMs = (deliveredMs: number): number => {
       const endMs = view === 'delivered' ? undefined : endOf(this.#outages, deliveredMs);
       if (endMs === undefined) return deliveredMs;
-      // A wait doubles from one attempt to the next: it is no longer than the attempts have lasted.
-      const waitMs = Math.min(REFUSED_WAIT_MAX_MS, endMs - deliveredMs + REFUSED_WAIT_MIN_MS);
-      const repeatedMs = endMs + waitMs * this.#fraction(node, number, REFUSED);
+      const repeatedMs = endMs + REFUSED_WAIT_MAX_MS * this.#fraction(node, number, REFUSED);
       const isOut = repeatedMs > sentMs + intervalMs || isWithin(this.#outages, repeatedMs);
       return isOut ? Number.POSITIVE_INFINITY : repeatedMs;
     };

@@ -203,9 +203,13 @@ function followIntervals(setup: LongSetup, tables: FleetTables): FollowedInterva
   });
 }
 
-function startSites({ time, plan, random, heartbeats, options }: LongSetup, tables: FleetTables): SiteReports {
+function startSites(
+  { time, plan, random, heartbeats, options, policies }: LongSetup,
+  tables: FleetTables,
+): SiteReports {
   return new SiteReports({
     ...{ time, plan, random, nodes: options.nodes, items: tables, nameOf, nodeOf: nodeNamed },
+    intervalMs: 1_000 * policies.current.beatIntervalSeconds,
     troubles: options.troubles ?? (Object.keys(SITE_TROUBLES) as SiteTrouble[]),
     receiptMs: (node, atMs) => heartbeats.receiptMs(node, atMs),
     isSilent: (node) => heartbeats.isSilent(node, time.nowMs()),

@@ -17,18 +17,14 @@ import type { ItemUpdater } from '../../shared/store/item-store.ts';
 import type { FaultPlan } from '../faults/catalogue.ts';
 import { REPEATED_MS, Site, type SiteMachine, type SiteTrouble } from '../site-witnesses.ts';
 import type { VirtualTime } from '../virtual-time.ts';
+import { LATE_MAX_MS, LATE_SHARE, LOST_SHARE } from './heartbeats.ts';
 
 export const SITE_MACHINES = 10;
 const LOOKS_APART_MS = 1_000;
 const OFF_SHARE = 0.5;
-const BEAT_MS = 10_000;
 /** From a change to its arrival: what a relay waits, and the network. Milliseconds. */
 const ARRIVES_MIN_MS = 50;
 const ARRIVES_MAX_MS = 1_300;
-/** As for heartbeats (heartbeats.ts). */
-const LOST_SHARE = 0.25;
-const LATE_SHARE = 0.3;
-const LATE_MAX_MS = 15_000;
 /** A mark may rest on what was withdrawn while it was written. Milliseconds. */
 const REMEMBERED_MS = 10_000;
 
@@ -55,6 +51,8 @@ export interface SiteReportsOptions {
   readonly random: (purpose: string) => () => number;
   readonly nodes: number;
   readonly troubles: readonly SiteTrouble[];
+  /** From one heartbeat to the next. */
+  readonly intervalMs: number;
   readonly items: ItemUpdater;
   readonly nameOf: (node: number) => string;
   readonly nodeOf: (name: string) => number;
@@ -137,7 +135,7 @@ export class SiteReports {
 
   #repeat(name: string, reporter: Reporter): void {
     reporter.isRepeating = true;
-    this.#options.time.after(BEAT_MS, () => {
+    this.#options.time.after(this.#options.intervalMs, () => {
       reporter.isRepeating = false;
       if (this.#nowMs() - reporter.changedAtMs > REPEATED_MS) return;
       this.#send(name, reporter.text);
