@@ -1,4 +1,4 @@
-/** Serves the built site on loopback, below its base. */
+/** Serves the built site on loopback, below its base. VitePress's own preview listens on every address. */
 import { createReadStream, existsSync, statSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { extname, join, normalize } from 'node:path';
@@ -43,7 +43,10 @@ export function serveSite(
 
 function fileOf(directory: string, base: string, pathname: string): string | undefined {
   if (!pathname.startsWith(base)) return undefined;
-  const path = normalize(decodeURIComponent(pathname.slice(base.length)));
+  const encoded = pathname.slice(base.length);
+  // Addresses of the site are ASCII. Others, and malformed ones, name no file.
+  if (!/^(?:[^%]|%[0-7][\da-f])*$/i.test(encoded)) return undefined;
+  const path = normalize(decodeURIComponent(encoded));
   if (path.startsWith('..')) return undefined;
   const file = join(directory, pathname.endsWith('/') ? join(path, 'index.html') : path);
   return existsSync(file) && statSync(file).isFile() ? file : undefined;

@@ -14,6 +14,8 @@ const NOT_COPIED = [
   'cdk.out',
   'dist',
   'node_modules',
+  // The generator of the documentation site, with 100 MB of packages once it was used.
+  'site',
   'test',
 ];
 

@@ -108,7 +108,7 @@ function parametersOf(stack: Stack, set: OptionSet): OptionValues {
     new CfnParameter(stack, id, { description, ...(allowedPattern === undefined ? {} : { allowedPattern }) });
   const list = (id: string, type: string, description: string): string[] =>
     new CfnParameter(stack, id, { type, description }).valueAsList;
-  text('CodeBucket', 'Bucket of the functions’ code');
+  text('CodeBucket', 'Bucket of the code of the functions');
   text('CodePrefix', 'Prefix of its keys');
   text('AccessEntriesHash', 'SHA-256 of the access entries, part of the key of the code that contains them');
   return {
@@ -121,7 +121,7 @@ function parametersOf(stack: Stack, set: OptionSet): OptionValues {
   };
 }
 
-/** The files of a function’s bundle, by name. */
+/** The files of a function's bundle, by name. */
 export function codeOf(name: FunctionName): ReadonlyMap<string, Uint8Array> {
   const folder = `/${name}/`;
   const files = handlerBundles(name).flatMap(({ path, contents }) => {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { repositoryRoot } from '../../../cdk/lib/function-names.ts';
+import { headingAnchor } from '../../../scripts/site/anchors.ts';
 
 const oneLine = (text: string): string => text.replaceAll(/\s+/g, ' ');
 
@@ -9,9 +10,5 @@ export function deviationAnchor(words: string): string | undefined {
   const text = readFileSync(join(repositoryRoot, 'docs/deviations.md'), 'utf8');
   const parts = text.split(/^#{2,} /m).slice(1);
   const part = parts.find((each) => oneLine(each).includes(oneLine(words)));
-  const [heading] = part?.split('\n') ?? [];
-  return heading
-    ?.toLowerCase()
-    .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
-    .replaceAll(' ', '-');
+  return part === undefined ? undefined : headingAnchor(part.split('\n', 1)[0]!);
 }
