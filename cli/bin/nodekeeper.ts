@@ -1,16 +1,5 @@
 /** npx nodekeeper <command>: for users of a cluster, on their own machines. */
-import { ADVISE_USAGE, adviseCommand } from '../advise.ts';
-import { BOOTSTRAP_TOKEN_USAGE, bootstrapTokenCommand } from '../bootstrap-token.ts';
 import { CommandError, type CommandIo } from '../command.ts';
-import { CONSOLE_USAGE, consoleCommand } from '../console.ts';
-import { DECISIONS_USAGE, decisionsCommand } from '../decisions.ts';
-import { DOCTOR_USAGE, doctorCommand } from '../doctor.ts';
-import { EXPLAIN_USAGE, explainCommand } from '../explain.ts';
-import { JOIN_USAGE, joinCommand } from '../join-command.ts';
-import { KUBECONFIG_USAGE, kubeconfigCommand } from '../kubeconfig-command.ts';
-import { PROVE_USAGE } from '../prove/usage.ts';
-import { TOKEN_USAGE, tokenCommand } from '../token.ts';
-import { VERSION_USAGE, versionCommand } from '../version.ts';
 
 /** Commands to the file of a cluster on this machine. */
 const OPERATIONS = ['backup', 'check', 'restore'];
@@ -58,48 +47,54 @@ async function ranDemonstration(): Promise<boolean> {
   return true;
 }
 
-const COMMANDS: Readonly<Record<string, (args: readonly string[], io: CommandIo) => Promise<void>>> = {
-  kubeconfig: kubeconfigCommand,
-  token: tokenCommand,
-  'bootstrap-token': bootstrapTokenCommand,
-  'join-command': joinCommand,
-  decisions: decisionsCommand,
-  explain: explainCommand,
-  advise: adviseCommand,
-  doctor: doctorCommand,
-  prove: async (args, io) => (await import('../prove/prove.ts')).proveCommand(args, io),
-  console: consoleCommand,
-  version: versionCommand,
+interface Command {
+  readonly usage: string;
+  run(args: readonly string[], io: CommandIo): Promise<void>;
+}
+
+/** In the order of the usage text. Each is loaded when asked for: a start then reads a third of the modules. */
+const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
+  version: () => import('../version.ts').then((own) => ({ usage: own.VERSION_USAGE, run: own.versionCommand })),
+  kubeconfig: () =>
+    import('../kubeconfig-command.ts').then((own) => ({ usage: own.KUBECONFIG_USAGE, run: own.kubeconfigCommand })),
+  token: () => import('../token.ts').then((own) => ({ usage: own.TOKEN_USAGE, run: own.tokenCommand })),
+  'bootstrap-token': () =>
+    import('../bootstrap-token.ts').then((own) => ({
+      usage: own.BOOTSTRAP_TOKEN_USAGE,
+      run: own.bootstrapTokenCommand,
+    })),
+  'join-command': () => import('../join-command.ts').then((own) => ({ usage: own.JOIN_USAGE, run: own.joinCommand })),
+  decisions: () => import('../decisions.ts').then((own) => ({ usage: own.DECISIONS_USAGE, run: own.decisionsCommand })),
+  explain: () => import('../explain.ts').then((own) => ({ usage: own.EXPLAIN_USAGE, run: own.explainCommand })),
+  advise: () => import('../advise.ts').then((own) => ({ usage: own.ADVISE_USAGE, run: own.adviseCommand })),
+  doctor: () => import('../doctor.ts').then((own) => ({ usage: own.DOCTOR_USAGE, run: own.doctorCommand })),
+  prove: async () => ({
+    usage: (await import('../prove/usage.ts')).PROVE_USAGE,
+    run: async (args, io) => (await import('../prove/prove.ts')).proveCommand(args, io),
+  }),
+  console: () => import('../console.ts').then((own) => ({ usage: own.CONSOLE_USAGE, run: own.consoleCommand })),
 };
-const usages = [
-  ...SERVER_USAGE,
-  DEMO_USAGE,
-  VERSION_USAGE,
-  KUBECONFIG_USAGE,
-  TOKEN_USAGE,
-  BOOTSTRAP_TOKEN_USAGE,
-  JOIN_USAGE,
-  DECISIONS_USAGE,
-  EXPLAIN_USAGE,
-  ADVISE_USAGE,
-  DOCTOR_USAGE,
-  PROVE_USAGE,
-  CONSOLE_USAGE,
-].flatMap((usage) => usage.split('\n'));
-const USAGE = ['usage:', ...usages.map((line) => `  ${line}`)].join('\n');
+
+async function usageText(): Promise<string> {
+  const commands = await Promise.all(Object.values(COMMANDS).map((load) => load()));
+  const usages = [...SERVER_USAGE, DEMO_USAGE, ...commands.map(({ usage }) => usage)];
+  return ['usage:', ...usages.flatMap((usage) => usage.split('\n')).map((line) => `  ${line}`)].join('\n');
+}
 
 const [name = '', ...args] = process.argv.slice(2);
 const isDemonstration = await ranDemonstration();
-const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+const load = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
 const isHelp = name === '-h' || name === 'help' || process.argv.includes('--help');
 if (isDemonstration) {
   // Its command sets the exit code.
-} else if (command === undefined || isHelp) {
-  (isHelp ? console.log : console.error)(name === '' || isHelp ? USAGE : `unknown command: ${name}\n${USAGE}`);
+} else if (load === undefined || isHelp) {
+  const usage = await usageText();
+  (isHelp ? console.log : console.error)(name === '' || isHelp ? usage : `unknown command: ${name}\n${usage}`);
   process.exitCode = isHelp ? 0 : 2;
 } else {
   try {
-    await command(args, {
+    const command = await load();
+    await command.run(args, {
       environment: process.env,
       nowMs: Date.now(),
       print: (line) => console.log(line),
@@ -109,7 +104,7 @@ if (isDemonstration) {
     const isUsage = error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS');
     if (!(error instanceof CommandError) && !isUsage) throw error;
     console.error(`nodekeeper ${name}: ${error.message}`);
-    console.error(error instanceof CommandError ? error.next : USAGE);
+    console.error(error instanceof CommandError ? error.next : await usageText());
     process.exitCode = isUsage ? 2 : 1;
   }
 }
