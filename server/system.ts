@@ -13,7 +13,7 @@ import { gzip } from '../shared/gzip.ts';
 import type { HttpRequest, HttpResponse } from '../shared/kubernetes/request/http.ts';
 import { type ControllerOptions, type FleetControllers, fleetControllers } from './fleet-controllers.ts';
 import { sha256 } from './sha256.ts';
-import { controllerPods } from './webhooks/controller-pods.ts';
+import { controllerObjects } from './webhooks/controller-objects.ts';
 
 export interface SystemOptions extends ControllerOptions {
   readonly authenticator: Authenticator;
@@ -38,8 +38,8 @@ export const inProcess = { hash: sha256, readYaml, gzip } as const;
 /** Once per process: the parts have caches and shares of their users. */
 export function composeSystem(options: SystemOptions): System {
   const { serve: api, admission } = composeApiAndAdmission({ ...inProcess, ...options, ...options.api });
-  // A process that calls webhooks: in the others no policy is evaluated for pods of controllers, either.
-  const admitPods = options.api?.webhooksOf && controllerPods({ ...options, admission });
+  // A process that calls webhooks: in the others no policy is evaluated for what controllers create.
+  const admitObjects = options.api?.webhooksOf && controllerObjects({ ...options, admission });
   return {
     api,
     heartbeat: serveHeartbeat({
@@ -52,6 +52,6 @@ export function composeSystem(options: SystemOptions): System {
       sha256: sha256Of,
       ...options.heartbeat,
     }),
-    controllers: fleetControllers({ sha256, ...options, ...defined({ admitPods }) }),
+    controllers: fleetControllers({ sha256, ...options, ...defined({ admitObjects }) }),
   };
 }

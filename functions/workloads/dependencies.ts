@@ -6,16 +6,16 @@ import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';
 import { type NodeCopy, nodeCopy } from './daemonsets/node-copy.ts';
 import { type Announcements, announcements } from './endpoints/announcements.ts';
 import { type NodeZones, nodeZones } from './endpoints/node-zones.ts';
+import type { AdmitObjects } from './pods/created-objects.ts';
 import { type KnownSelectors, knownSelectors } from './pods/known-selectors.ts';
 import { listObjects } from './pods/list-objects.ts';
-import type { AdmitPods } from './pods/pod-admission.ts';
 import { type SpacedCounts, spacedCounts } from './pods/spaced-counts.ts';
 
 export interface WorkloadPorts {
   /** Certificates in PEM that clients in pods trust. Absent: none are published. */
   readonly apiAuthorities?: () => string;
-  /** Absent: no policy is evaluated and no webhook called for the pods of controllers. */
-  readonly admitPods?: AdmitPods;
+  /** Absent: no policy is evaluated and no webhook called for what controllers create. */
+  readonly admitObjects?: AdmitObjects;
 }
 
 export interface WorkloadDependencies extends WorkDependencies, WorkloadPorts {

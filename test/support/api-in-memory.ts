@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
 import { accountTokenIssuer, accountTokens } from '../../functions/api/access/account-tokens.ts';
-import { type ApiOptions, composeApi } from '../../functions/api/work.ts';
+import { type ApiOptions, composeApiAndAdmission } from '../../functions/api/work.ts';
 import { inProcess } from '../../server/system.ts';
 import type { AuditTrail } from '../../shared/access/audit-trail.ts';
 import { bearerSchemes } from '../../shared/access/bearer.ts';
@@ -42,6 +42,8 @@ export interface ApiInMemory {
   /** Faults of ours that were logged. */
   readonly faults: readonly string[];
   nowMs(): number;
+  /** Policies and webhooks for a write that is no request. */
+  readonly admission: ReturnType<typeof composeApiAndAdmission>['admission'];
   advance(milliseconds: number): void;
   /** Runs when the clock has come this far, within somebody's pause. */
   at(afterMs: number, what: () => Promise<unknown>): void;
@@ -106,7 +108,7 @@ export function apiInMemory(
       groups,
     })),
   ]);
-  const serve = composeApi({
+  const { serve, admission } = composeApiAndAdmission({
     items,
     accountTokens: { issuer: accountTokenIssuer(keepAccountKey(items)), keys: accountKeys(items) },
     authenticator: bearerSchemes(
@@ -154,6 +156,7 @@ export function apiInMemory(
     items,
     faults,
     nowMs: clock.nowMs,
+    admission,
     advance(milliseconds) {
       passedMs += milliseconds;
     },

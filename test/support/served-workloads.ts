@@ -1,7 +1,9 @@
 /** The API and the workload controllers over the same tables in memory, on the clock of the API. */
 
+import { setTimeout as pause } from 'node:timers/promises';
 import { passesWorkloadFilter } from '../../server/changes/change-filters.ts';
 import { fleetControllers } from '../../server/fleet-controllers.ts';
+import { type ControllerObjectParts, controllerObjects } from '../../server/webhooks/controller-objects.ts';
 import { defined } from '../../shared/defined.ts';
 import { defaultPolicy, type Policy } from '../../shared/fleet/policy.ts';
 import type { ConsumedUnits, ItemStore } from '../../shared/store/item-store.ts';
@@ -19,6 +21,11 @@ export interface ServedWorkloadsOptions {
   readonly users?: Readonly<Record<string, { readonly name: string; readonly groups: readonly string[] }>>;
   /** Tables that another cluster of this kind has already. */
   readonly sharedItems?: MemoryItemStore;
+  /**
+   * What controllers create is admitted, as in a process that calls webhooks: by the policies of the API, or by this.
+   * Absent: it is written as made.
+   */
+  readonly admission?: 'policies' | ControllerObjectParts['admission'];
   /** Absent: the default policy. */
   readonly policy?: Policy;
 }
@@ -33,6 +40,9 @@ export function servedWorkloads(options: ServedWorkloadsOptions = {}) {
   let seen = 0;
   const silent = () => {};
   const clock = { nowMs: api.nowMs };
+  const { admission } = options;
+  const admitObjects =
+    admission && controllerObjects({ clock, pause, admission: admission === 'policies' ? api.admission : admission });
   const controllers = fleetControllers({
     items: options.controllerStore?.(items) ?? items,
     clock,
@@ -47,6 +57,7 @@ export function servedWorkloads(options: ServedWorkloadsOptions = {}) {
     log: { debug: silent, info: silent, warn: silent, error: silent },
     meter: { add: silent },
     ...authorities,
+    ...defined({ admitObjects }),
   });
   const cluster = {
     api,

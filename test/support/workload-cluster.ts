@@ -25,9 +25,9 @@ const DECISIONS_MAX = 1_000;
 export const START_MS = Date.UTC(2026, 0, 1);
 
 export function workloadCluster({
-  admitPods,
+  admitObjects,
   ...options
-}: { readonly onConsumed?: (units: ConsumedUnits) => void } & Pick<WorkloadPorts, 'admitPods'> = {}) {
+}: { readonly onConsumed?: (units: ConsumedUnits) => void } & Pick<WorkloadPorts, 'admitObjects'> = {}) {
   let nowMs = START_MS;
   let uuids = 0;
   let seen = 0;
@@ -46,7 +46,7 @@ export function workloadCluster({
   const meter = { add: (name: string, value: number) => void metrics.push({ name, value }) };
   const log = { debug: silent, info: silent, warn: silent, error: silent };
   const makeControllers = (items: ItemStore) =>
-    fleetControllers({ items, clock, random, policy: defaultPolicy, log, meter, ...defined({ admitPods }) });
+    fleetControllers({ items, clock, random, policy: defaultPolicy, log, meter, ...defined({ admitObjects }) });
   const controllers = makeControllers(tables);
 
   async function commit(write: ObjectWrite): Promise<KubeObject> {

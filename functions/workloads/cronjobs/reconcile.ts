@@ -9,22 +9,20 @@
 import { type PendingEvent, recordEvents, subjectOf } from '../../../shared/events/record-event.ts';
 import { controllerOf } from '../../../shared/kinds/controller-of.ts';
 import { prepareJob } from '../../../shared/kinds/jobs/defaults.ts';
-import type { KubeCronJob, KubeJob, ObjectRef, ObjectReference } from '../../../shared/kinds/types.ts';
+import type { KubeCronJob, KubeJob, KubeObject, ObjectRef, ObjectReference } from '../../../shared/kinds/types.ts';
 import { jsonEqual } from '../../../shared/kubernetes/json.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
 import { ownedRefs } from '../../../shared/store/owner-index.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
 import { deletionWrite } from '../pods/deletion-write.ts';
-import { chargedObjects } from '../pods/new-pod.ts';
+import { type Permission, permitted } from '../pods/new-object.ts';
 import { controllerReference, refOfObject, type SyncReport, syncUnlessOvertaken } from '../pods/owner.ts';
 import { cronJobSkippedDraft, cronJobStartedDraft } from './decisions.ts';
 import * as metric from './metrics.ts';
 import { type CronJobDecision, decideCronJob, dueInputs, type JobStart } from './rule.ts';
 
 const CONTROLLER = 'cronjob-controller';
-/** Until a Job that a quota does not permit is created again. Milliseconds. */
-const REFUSED_RETRY_MS = 60_000;
 const SCHEDULED_AT = 'batch.kubernetes.io/cronjob-scheduled-timestamp';
 
 export const syncCronJob = (dependencies: WorkloadDependencies, ref: ObjectRef): Promise<SyncReport> =>
@@ -46,10 +44,11 @@ async function attemptSync(dependencies: WorkloadDependencies, ref: ObjectRef): 
   if (skip !== undefined) {
     await dependencies.ledger.recordOnce(cronJobSkippedDraft(cronJob, skip), { atMs: skip.dueMs, key: skip.cause });
   }
-  const refusal = applied === 'applied' ? undefined : applied.refusal;
-  const done = refusal === undefined ? decision : { ...decision, start: undefined };
+  const postponed = applied === 'applied' ? undefined : applied;
+  const done = postponed === undefined ? decision : { ...decision, start: undefined };
+  const refusal = postponed?.kind === 'refused' ? postponed.message : undefined;
   await recordEvents(dependencies, eventsOf(cronJob, done, refusal), nowMs);
-  const retryAtMs = refusal === undefined ? undefined : nowMs + REFUSED_RETRY_MS;
+  const retryAtMs = postponed === undefined ? undefined : nowMs + postponed.retryMs;
   const times = [decision.lookAgainAtMs, retryAtMs].flatMap((atMs) => atMs ?? []);
   return times.length === 0 ? {} : { lookAgainAtMs: Math.min(...times) };
 }
@@ -70,20 +69,16 @@ async function apply(
   dependencies: WorkloadDependencies,
   { ref, cronJob, nowMs }: Target,
   decision: CronJobDecision,
-): Promise<'applied' | 'overtaken' | { readonly refusal: string }> {
-  const { objects, ledger, meter, random } = dependencies;
+): Promise<'applied' | 'overtaken' | Postponed> {
+  const { objects, ledger, meter } = dependencies;
   const { start, remove, status } = decision;
-  const job = start === undefined ? undefined : jobOf(cronJob, start, { nowMs, uid: random.uuid() });
-  const charged = await chargedObjects(
-    dependencies,
-    { group: 'batch', resource: 'jobs', namespace: ref.namespace, nowMs },
-    job === undefined ? [] : [job],
-  );
-  if (charged.refusal !== undefined) {
-    // The rest of the decision does not wait for the quota.
+  const permission = start === undefined ? undefined : await permissionOf(dependencies, { cronJob, nowMs }, start);
+  if (permission !== undefined && permission.kind !== 'permitted') {
+    // The rest of the decision does not wait for it.
     const rest = await apply(dependencies, { ref, cronJob, nowMs }, { ...decision, start: undefined });
-    return rest === 'overtaken' ? rest : { refusal: charged.refusal };
+    return rest === 'overtaken' ? rest : permission;
   }
+  const { object: job, quotas = [] } = permission ?? {};
   const next = job === undefined ? status : startedStatus(status, start!, job);
   const removals = remove.map((each) => deletionWrite(refOfObject('jobs', each), each, nowMs));
   const isChanged = !jsonEqual(next ?? {}, cronJob.status ?? {});
@@ -94,7 +89,7 @@ async function apply(
       ...(isChanged ? [own] : []),
       ...(job === undefined ? [] : [{ kind: 'create' as const, ref: refOfObject('jobs', job), object: job }]),
       ...removals,
-      ...charged.quotas,
+      ...quotas,
     ],
     extra: start === undefined ? [] : [ledger.write(cronJobStartedDraft(cronJob, start, dueInputs(cronJob, nowMs)))],
   });
@@ -107,6 +102,8 @@ async function apply(
   }
   return 'applied';
 }
+
+type Postponed = Exclude<Permission, { readonly kind: 'permitted' }>;
 
 /** A Job with this name exists, of a CronJob that was deleted or of a person. The time counts as used, as upstream. */
 async function resolveCollision(
@@ -123,12 +120,12 @@ async function resolveCollision(
   return kind === 'committed' ? 'applied' : 'overtaken';
 }
 
-/** The Job as a POST stores it. */
-function jobOf(
-  cronJob: KubeCronJob,
+/** Whether the new Job may be created. */
+function permissionOf(
+  dependencies: WorkloadDependencies,
+  { cronJob, nowMs }: Pick<Target, 'cronJob' | 'nowMs'>,
   { name, scheduledAt }: JobStart,
-  { nowMs, uid }: { readonly nowMs: number; readonly uid: string },
-): KubeJob {
+): Promise<Permission> {
   const { metadata = {}, spec = {} } = cronJob.spec?.jobTemplate ?? {};
   const given: KubeJob = {
     apiVersion: 'batch/v1',
@@ -136,7 +133,7 @@ function jobOf(
     metadata: {
       name,
       namespace: cronJob.metadata.namespace ?? '',
-      uid,
+      uid: dependencies.random.uuid(),
       creationTimestamp: formatTime(nowMs),
       annotations: { ...metadata.annotations, [SCHEDULED_AT]: scheduledAt },
       ...(metadata.labels === undefined ? {} : { labels: metadata.labels }),
@@ -144,7 +141,9 @@ function jobOf(
     },
     spec,
   };
-  return prepareJob.prepareForCreate(given, { nowMs });
+  const prepare = (job: KubeObject) => prepareJob.prepareForCreate(job, { nowMs });
+  const creator = { kind: 'CronJob', object: cronJob } as const;
+  return permitted(dependencies, { creator, group: 'batch', resource: 'jobs', object: prepare(given), prepare });
 }
 
 function startedStatus(status: KubeCronJob['status'], { dueMs }: JobStart, { metadata }: KubeJob) {

@@ -111,9 +111,9 @@ describe('the nodes of a DaemonSet', () => {
   it('get one although admission refuses that of the first', async () => {
     const refused = { kind: 'refused', message: 'not there', retryMs: 60_000 } as const;
     const cluster = daemonCluster({
-      admitPods: async (_owner, pods) => ({
+      admitObjects: async (_owner, _of, pods) => ({
         kind: 'decided',
-        pods: pods.map((each) => (targetNodeOf(each.pod) === 'n0' ? refused : each)),
+        objects: pods.map((each) => (targetNodeOf(each.object) === 'n0' ? refused : each)),
       }),
     });
     await cluster.createNodes(3);

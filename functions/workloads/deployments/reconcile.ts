@@ -20,7 +20,7 @@ import { candidatesOf, decideClaims } from '../pods/claims.rule.ts';
 import { deletionWrite } from '../pods/deletion-write.ts';
 import { HELD_RETRY_MS, type HoldReading, readHold, reportHeld } from '../pods/held-rollouts.ts';
 import { lastHoldEndedMs } from '../pods/hold.rule.ts';
-import { chargedObjects } from '../pods/new-pod.ts';
+import { type Permission, permitted } from '../pods/new-object.ts';
 import {
   isNewWithout,
   refOfObject,
@@ -38,8 +38,6 @@ import { type DeploymentDecision, decideDeployment } from './rule.ts';
 import { fencepostsOf, type Resize } from './sizes.rule.ts';
 import { CREATION_FAILED, creationFailedStatus } from './status.rule.ts';
 
-/** Until a ReplicaSet that a quota does not permit is tried again. Milliseconds. */
-const REFUSED_RETRY_MS = 60_000;
 const CONTROLLER = 'deployment-controller';
 
 interface World {
@@ -89,7 +87,7 @@ async function attemptSync(
   });
   const outcome = await apply(dependencies, world, decision);
   if (outcome === 'overtaken') return outcome;
-  if (outcome === 'refused') return { lookAgainAtMs: world.nowMs + REFUSED_RETRY_MS };
+  if (outcome !== 'applied') return { lookAgainAtMs: world.nowMs + outcome.retryMs };
   // A held rollout resumes by itself.
   const isHeld = decision.held.length > 0 || decision.holdsHistory === true;
   const heldUntilMs = isHeld ? world.nowMs + HELD_RETRY_MS : undefined;
@@ -154,18 +152,20 @@ async function apply(
   dependencies: WorkloadDependencies,
   world: World,
   decision: DeploymentDecision,
-): Promise<'applied' | 'overtaken' | 'refused'> {
+): Promise<'applied' | 'overtaken' | { readonly retryMs: number }> {
   const { objects, ledger } = dependencies;
   const { ref, deployment, nowMs } = world;
   const held = decision.held.map(resizeText);
   const owner = { kind: 'Deployment', object: deployment, component: CONTROLLER } as const;
   await reportHeld(dependencies, owner, { ...world.holdReading, held, nowMs });
   const resizes = decision.update.flatMap(({ resize }) => (resize === undefined ? [] : [resize]));
-  const created = decision.create === undefined ? [] : [asStored(decision.create, nowMs, dependencies.random.uuid())];
-  const of = { group: 'apps', resource: 'replicasets', namespace: ref.namespace, nowMs };
-  const charged = await chargedObjects(dependencies, of, created);
-  if (charged.refusal !== undefined) return refuse(dependencies, world, created[0]?.metadata.name, charged.refusal);
-  const writes = [...writesOf(world, decision, created), ...charged.quotas];
+  const permission = await permissionOf(dependencies, world, decision);
+  if (permission?.kind === 'waiting') return permission;
+  if (permission?.kind === 'refused') {
+    return refuse(dependencies, world, decision.create?.metadata.name, permission);
+  }
+  const { object: created, quotas = [] } = permission ?? {};
+  const writes = [...writesOf(world, decision, created === undefined ? [] : [created]), ...quotas];
   if (writes.length > 0) {
     const drafts = [
       ...(decision.create === undefined
@@ -243,21 +243,38 @@ function writesOf(
   ].slice(0, COMMIT_OBJECTS_MAX);
 }
 
-/** The ReplicaSet as a POST stores it. */
-const asStored = (set: KubeReplicaSet, nowMs: number, uid: string): KubeReplicaSet =>
-  prepareReplicaSet.prepareForCreate(
-    { ...set, metadata: { ...set.metadata, uid, creationTimestamp: formatTime(nowMs) } },
-    { nowMs },
-  );
+/** Whether the new ReplicaSet may be created. undefined: none is. */
+async function permissionOf(
+  dependencies: WorkloadDependencies,
+  { deployment, nowMs }: World,
+  { create }: DeploymentDecision,
+): Promise<Permission | undefined> {
+  if (create === undefined) return undefined;
+  const prepare = (set: KubeObject) => prepareReplicaSet.prepareForCreate(set, { nowMs });
+  const metadata = { ...create.metadata, uid: dependencies.random.uuid(), creationTimestamp: formatTime(nowMs) };
+  return permitted(dependencies, {
+    creator: { kind: 'Deployment', object: deployment },
+    group: 'apps',
+    resource: 'replicasets',
+    object: prepare({ ...create, metadata }),
+    prepare,
+    // The new ReplicaSet is found by its template, and its size was decided with those of the others.
+    compared: ({ spec }: KubeReplicaSet) => ({
+      'spec.template': spec?.template,
+      'spec.selector': spec?.selector,
+      'spec.replicas': spec?.replicas,
+    }),
+  });
+}
 
-/** A quota does not permit the new ReplicaSet. Source: pkg/controller/deployment/sync.go, getNewReplicaSet. */
+/** The new ReplicaSet is not permitted. Source: pkg/controller/deployment/sync.go, getNewReplicaSet. */
 async function refuse(
   dependencies: WorkloadDependencies,
   { ref, deployment, nowMs }: World,
   name = '',
-  why: string,
-): Promise<'refused' | 'overtaken'> {
-  const message = `Failed to create new replica set "${name}": ${why}`;
+  refused: { readonly message: string; readonly retryMs: number },
+): Promise<{ readonly retryMs: number } | 'overtaken'> {
+  const message = `Failed to create new replica set "${name}": ${refused.message}`;
   const status = creationFailedStatus(deployment, message, nowMs);
   if (status !== undefined) {
     const write: ObjectWrite = { kind: 'update', ref, object: { ...deployment, status }, previous: deployment };
@@ -268,7 +285,7 @@ async function refuse(
   const once = `${deployment.metadata.generation ?? 0}/${message}`;
   const event = { type: 'Warning' as const, reason: CREATION_FAILED, message, source: CONTROLLER, about, once };
   await recordEvents(dependencies, [event], nowMs);
-  return 'refused';
+  return refused;
 }
 
 /** A change of the spec raises the generation, as a write through the API does. */

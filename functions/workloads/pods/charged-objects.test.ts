@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { KubeObject, KubeResourceQuota } from '../../../shared/kinds/types.ts';
-import { chargedObjects } from './new-pod.ts';
+import { chargedObjects } from './new-object.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1);
 const quota = (name: string, hard: number, used: number): KubeResourceQuota =>

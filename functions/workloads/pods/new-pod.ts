@@ -1,7 +1,7 @@
 /**
  * A pod as a controller creates it: with the admission, defaults and validation of a POST. Sources:
  * pkg/controller/controller_utils.go (GetPodFromTemplate), plugin/pkg/admission (NamespaceLifecycle,
- * LimitRanger, ServiceAccount, Priority, RuntimeClass, ResourceQuota).
+ * LimitRanger, ServiceAccount, Priority, RuntimeClass).
  */
 
 import { defined } from '../../../shared/defined.ts';
@@ -13,23 +13,18 @@ import { defaultPriorityClass, priorityClassNameOf, resolvePriority } from '../.
 import { runtimeClassNameOf, runtimeClassRefusal } from '../../../shared/kinds/pods/runtime-class.ts';
 import { validatePod } from '../../../shared/kinds/pods/validate.ts';
 import { systemPriorityClasses } from '../../../shared/kinds/priorityclasses/system-classes.ts';
-import { checkQuota } from '../../../shared/kinds/quotas/quota.ts';
-import type { CountedResource } from '../../../shared/kinds/quotas/usage.ts';
 import type {
   KubeObject,
-  KubeResourceQuota,
   KubeRuntimeClass,
   KubeServiceAccount,
   ObjectRef,
   OwnerReference,
 } from '../../../shared/kinds/types.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
-import type { ObjectWrite } from '../../../shared/store/object-store.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
 import type { PodTemplateSpec } from '../workload-types.ts';
+import { type Creation, invalidObject, LOST, lostByAdmission, type PodCreation } from './created-objects.ts';
 import { prefixOf } from './generated-name.rule.ts';
-import { refOfObject } from './owner.ts';
-import { lostByAdmission, type PodCreation } from './pod-admission.ts';
 
 /** Priority classes that are searched for the default one, at most. */
 const CLASSES_MAX = 500;
@@ -98,72 +93,22 @@ export async function podMaker(
     return prepared(given);
   };
 
-  function prepared(given: KubeObject): PodCreation {
+  function prepared(given: KubeObject): Creation {
     const pod = preparePod.prepareForCreate(given, context);
-    const name = pod.metadata.name ?? '';
-    const invalid = (field: string | undefined, why: string) =>
-      ({ kind: 'refused', message: `Pod "${name}" is invalid: ${field}: ${why}` }) as const;
     const why = accountMissing ?? refusal ?? limitViolation('pods', pod, limitRanges);
-    if (why !== undefined) return forbidden(name, why);
+    if (why !== undefined) return forbidden(pod.metadata.name ?? '', why);
     const [cause] = validatePod(pod, undefined, '');
-    if (cause !== undefined) return invalid(cause.field, cause.message);
+    if (cause !== undefined) return invalidObject('Pod', pod, cause.field, cause.message);
     return {
-      kind: 'pod',
-      pod,
+      kind: 'made',
+      object: pod,
       given,
       complete(changed) {
         const lost = lostByAdmission(pod, changed);
-        return lost === undefined ? prepared(changed) : invalid(lost, 'its owner needs it, and admission changed it');
+        return lost === undefined ? prepared(changed) : invalidObject('Pod', pod, lost, LOST);
       },
     };
   }
-}
-
-export interface ChargedObjects<Created extends KubeObject> {
-  /** The first of the objects: all that the quotas permit. */
-  readonly permitted: readonly Created[];
-  /** Quotas to write in the commit that creates these objects. */
-  readonly quotas: readonly ObjectWrite[];
-  /** Why the next object is not permitted. Absent: all are. */
-  readonly refusal?: string;
-}
-
-/**
- * The new objects of one resource that the quotas of their namespace permit, and the quotas with their use. A commit
- * with these is refused if another creation was charged meanwhile, and the caller decides again.
- */
-export async function chargedObjects<Created extends KubeObject>(
-  { namespacePolicies }: Pick<Dependencies, 'namespacePolicies'>,
-  of: CountedResource & { readonly namespace: string; readonly nowMs: number },
-  objects: readonly Created[],
-): Promise<ChargedObjects<Created>> {
-  if (objects.length === 0) return { permitted: [], quotas: [] };
-  const { group, resource, nowMs } = of;
-  const stored = await namespacePolicies.quotas(of.namespace);
-  let current: readonly KubeResourceQuota[] = stored;
-  const permitted: Created[] = [];
-  let refusal: string | undefined;
-  for (const object of objects) {
-    const checks = current.map((quota) => checkQuota(quota, { group, resource, object, nowMs }));
-    const refused = checks.flatMap((check) => (check.kind === 'refused' ? [check.why] : []));
-    if (refused[0] !== undefined) {
-      const kind = group === '' ? resource : `${resource}.${group}`;
-      refusal = `${kind} "${object.metadata.name ?? ''}" is forbidden: ${refused[0]}`;
-      break;
-    }
-    current = current.map((quota, index) => {
-      const check = checks[index];
-      return check?.kind === 'charged' ? check.quota : quota;
-    });
-    permitted.push(object);
-  }
-  const quotas = stored.flatMap((previous, index): ObjectWrite[] => {
-    const object = current[index];
-    return object === undefined || object === previous
-      ? []
-      : [{ kind: 'update', ref: refOfObject('resourcequotas', previous), object, previous }];
-  });
-  return { permitted, quotas, ...defined({ refusal }) };
 }
 
 /** Every namespace has the account `default`: the API creates it when it is read. */

@@ -9,7 +9,7 @@ import { workDependencies } from '../../../shared/ticks/dependencies.ts';
 import { type ScriptedOutcome, scriptedCommits } from '../../../test/support/scripted-commits.ts';
 import { workloadDependencies } from '../dependencies.ts';
 import { readFence } from '../owner-claim-store.ts';
-import type { AdmitPods, MadePod, PodCreation } from './pod-admission.ts';
+import type { AdmitObjects, Creation, MadeObject } from './created-objects.ts';
 import { changeOwners, commitFirst, createPods, deletePods, type PodOwner } from './pod-commits.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1);
@@ -35,7 +35,7 @@ const draft = (names: readonly string[], before: number): DecisionDraft =>
 const pod = (name: string, metadata: object = {}): KubePod =>
   ({ metadata: { namespace: 'd', name, uid: `u-${name}`, ...metadata } }) as KubePod;
 /** It needs no defaults. */
-const madePod = (made: KubePod): MadePod => ({ kind: 'pod', pod: made, given: made, complete: madePod });
+const madePod = (made: KubeObject): MadeObject => ({ kind: 'made', object: made, given: made, complete: madePod });
 const isPod = ({ ref }: ObjectWrite) => ref.resource === 'pods';
 
 function scripted(outcomes: readonly ScriptedOutcome[]) {
@@ -171,15 +171,15 @@ describe('the creation of pods', () => {
   });
 
   describe('with admission', () => {
-    const withAdmission = (admitPods: AdmitPods, outcomes = ALL) => {
+    const withAdmission = (admitObjects: AdmitObjects, outcomes = ALL) => {
       const { dependencies, ...scene } = scripted(outcomes);
-      return { dependencies: { ...dependencies, admitPods }, ...scene };
+      return { dependencies: { ...dependencies, admitObjects }, ...scene };
     };
-    const decided = (pods: readonly PodCreation[]) => ({ kind: 'decided', pods }) as const;
+    const decided = (objects: readonly Creation[]) => ({ kind: 'decided', objects }) as const;
 
     it('stores what admission made of the pods', async () => {
-      const { dependencies, commits } = withAdmission(async (_owner, pods) =>
-        decided(pods.map((each) => madePod({ ...each.pod, spec: { hostname: 'admitted' } }))),
+      const { dependencies, commits } = withAdmission(async (_owner, _of, pods) =>
+        decided(pods.map((each) => madePod({ ...each.object, spec: { hostname: 'admitted' } }))),
       );
       expect(await createPods(dependencies, owner(), plan(3))).toMatchObject({ count: 3 });
       const written = commits.flatMap(({ writes }) => writes.filter(isPod));
@@ -190,8 +190,8 @@ describe('the creation of pods', () => {
 
     it('ends at the first pod that is refused, after those before it, and tries again when admission says', async () => {
       const refused = { kind: 'refused', message: 'denied', retryMs: 5_000 } as const;
-      const { dependencies, batches, events } = withAdmission(async (_owner, pods) =>
-        decided(pods.map((each) => (each.pod.metadata.name?.startsWith('p4') ? refused : each))),
+      const { dependencies, batches, events } = withAdmission(async (_owner, _of, pods) =>
+        decided(pods.map((each) => (each.object.metadata.name?.startsWith('p4') ? refused : each))),
       );
       expect(await createPods(dependencies, owner(), plan(7))).toMatchObject({
         count: 4,

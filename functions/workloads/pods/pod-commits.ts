@@ -20,15 +20,16 @@ import { objectSortKey, shardOf } from '../../../shared/store/layout.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
 import { claimWrite } from '../owner-claim-store.ts';
+import type { Admission, PodCreation } from './created-objects.ts';
 import { deletionWrite } from './deletion-write.ts';
 import * as metric from './metrics.ts';
-import { chargedObjects } from './new-pod.ts';
+import { chargedObjects, REFUSED_RETRY_MS } from './new-object.ts';
 import { controllerReference, type OwnerKind, refOfObject, unchanged, withOwners } from './owner.ts';
-import type { PodAdmission, PodCreation } from './pod-admission.ts';
 import { type EventsAbout, type PodEventText, recordFailedCreate, recordPodEvents } from './pod-events.ts';
 import { slowStartBatches } from './slow-start.rule.ts';
 import type { SyncFailure } from './sync-failure.rule.ts';
 
+const PODS = { group: '', resource: 'pods' } as const;
 /** Pods of one transaction: object, log entry, pointer and head each, below the 100 items of a transaction. */
 export const PODS_PER_COMMIT = 16;
 
@@ -53,9 +54,6 @@ export interface NameSeed {
   readonly fence: number;
   readonly position: number;
 }
-
-/** Until a refused creation is tried again: what refused it, such as a quota, may permit it later. Milliseconds. */
-const REFUSED_RETRY_MS = 60_000;
 
 /**
  * `fence`: the claim after the transactions. `count`: pods that were created or deleted. `retryAtMs`: when the others
@@ -162,7 +160,7 @@ export async function createPods(
       })),
       count: created,
     });
-    const refusedAt = made.findIndex(({ kind }) => kind !== 'pod');
+    const refusedAt = made.findIndex(({ kind }) => kind !== 'made');
     if (refusedAt >= 0) return failed(refusedAt, made[refusedAt]!);
     const admission = await admitted(dependencies, owner, made);
     if (admission.kind === 'waiting') {
@@ -170,14 +168,14 @@ export async function createPods(
       const failure = message === undefined ? undefined : ({ reason: 'FailedCreate', message } as const);
       return { kind: 'applied', fence, count: created, retryAtMs: owner.nowMs + retryMs, ...defined({ failure }) };
     }
-    const admittedTo = admission.pods.findIndex(({ kind }) => kind !== 'pod');
-    const wanted = (admittedTo < 0 ? admission.pods : admission.pods.slice(0, admittedTo)).flatMap(podsIn);
-    const of = { group: '', resource: 'pods', namespace: owner.ref.namespace, nowMs: owner.nowMs };
+    const admittedTo = admission.objects.findIndex(({ kind }) => kind !== 'made');
+    const wanted = (admittedTo < 0 ? admission.objects : admission.objects.slice(0, admittedTo)).flatMap(podsIn);
+    const of = { ...PODS, namespace: owner.ref.namespace, nowMs: owner.nowMs };
     const charged = await chargedObjects(dependencies, of, wanted);
     const { permitted: batch } = charged;
     // The first pod behind the batch.
     const exceeded: Refused | undefined =
-      charged.refusal === undefined ? admission.pods[admittedTo] : { kind: 'refused', message: charged.refusal };
+      charged.refusal === undefined ? admission.objects[admittedTo] : { kind: 'refused', message: charged.refusal };
     if (exceeded !== undefined && batch.length === 0) return failed(0, exceeded);
     const names = batch.map((pod) => pod.metadata.name ?? '');
     if (new Set(names).size < names.length) return leaveNames(dependencies, owner, fence);
@@ -258,16 +256,15 @@ interface Refused {
   readonly retryMs?: number;
 }
 
-const podsIn = (each: PodCreation): readonly KubePod[] => (each.kind === 'pod' ? [each.pod] : []);
+const podsIn = (each: PodCreation): readonly KubePod[] => (each.kind === 'made' ? [each.object] : []);
 
 async function admitted(
-  { admitPods }: WorkloadDependencies,
+  { admitObjects }: WorkloadDependencies,
   { kind, object }: PodOwner,
   made: readonly PodCreation[],
-): Promise<PodAdmission> {
-  if (admitPods === undefined) return { kind: 'decided', pods: made };
-  const pods = made.filter((each) => each.kind === 'pod');
-  return admitPods({ kind, object }, pods);
+): Promise<Admission> {
+  const pods = made.filter((each) => each.kind === 'made');
+  return admitObjects === undefined ? { kind: 'decided', objects: pods } : admitObjects({ kind, object }, PODS, pods);
 }
 
 async function refusal(

@@ -17,10 +17,8 @@ import { candidatesOf, decideClaims } from './claims.rule.ts';
 import { isNewWithout, type SyncReport } from './owner.ts';
 import { changeOwners, type PodOwner } from './pod-commits.ts';
 import type { PodEventText } from './pod-events.ts';
-import { currentRevision, readOwned } from './revisions.ts';
+import { currentRevision, type Postponed, readOwned } from './revisions.ts';
 
-/** Until a revision that a quota does not permit is tried again. Milliseconds. */
-const REFUSED_RETRY_MS = 60_000;
 /** Changes of owners and revisions that one attempt makes, each in one transaction. */
 const CHANGES_MAX = 64;
 
@@ -68,19 +66,20 @@ export async function attemptRevisionedSync<Revisioned extends KubeDaemonSet | K
     if (checked !== undefined) return checked;
     const read = await readRevisionedSet(dependencies, of.kind, { ref, set }, orphans);
     if (read === 'changed') continue;
-    if (read === 'refused') return { lookAgainAtMs: dependencies.clock.nowMs() + REFUSED_RETRY_MS };
-    return read === 'overtaken' ? read : of.finish(set, read);
+    if (read === 'overtaken') return read;
+    if ('retryMs' in read) return { lookAgainAtMs: dependencies.clock.nowMs() + read.retryMs };
+    return of.finish(set, read);
   }
   return 'overtaken';
 }
 
-/** `changed`: read the set again. `refused`: a quota does not permit the revision; an event says so. */
+/** `changed`: read the set again. */
 async function readRevisionedSet(
   dependencies: WorkloadDependencies,
   of: RevisionedKind,
   { ref, set }: { readonly ref: ObjectRef; readonly set: KubeDaemonSet | KubeStatefulSet },
   orphans: readonly KubeObject[] = [],
-): Promise<RevisionedSet | 'changed' | 'overtaken' | 'refused'> {
+): Promise<RevisionedSet | 'changed' | 'overtaken' | Postponed> {
   const { kind, component, hashLabel, doneText, canOwn = () => true } = of;
   const uid = set.metadata.uid ?? '';
   const { fence, row } = await readClaim(dependencies.items, uid);
@@ -105,9 +104,10 @@ async function readRevisionedSet(
   if (set.metadata.deletionTimestamp !== undefined) return { owner, row, pods, revisions };
   const { collisionCount } = set.status ?? {};
   const template = { object: set, template: set.spec?.template, collisionCount, hashLabel };
-  const current = await currentRevision(dependencies, owner, template, revisions);
-  if (current === 'written') return 'changed';
-  return typeof current === 'string' ? current : { owner, row, pods, revisions, current };
+  const step = await currentRevision(dependencies, owner, template, revisions);
+  if (step === 'written') return 'changed';
+  if (step === 'overtaken' || 'retryMs' in step) return step;
+  return { owner, row, pods, revisions, current: step.current };
 }
 
 const isRevision = ({ kind }: KubeObject): boolean => kind === 'ControllerRevision';

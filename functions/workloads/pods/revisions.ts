@@ -7,13 +7,18 @@ import { formatTime } from '../../../shared/kubernetes/time.ts';
 import type { CommitOutcome, ObjectWrite } from '../../../shared/store/object-store.ts';
 import { ownedRefs } from '../../../shared/store/owner-index.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
-import { chargedObjects } from './new-pod.ts';
+import { permitted } from './new-object.ts';
 import { controllerReference, refOfObject, unchanged } from './owner.ts';
 import { claimed, commitFirst, type PodOwner, reportRefusal } from './pod-commits.ts';
 import { nextRevisionStep, type RevisionOwner, templateOf } from './revisions.rule.ts';
 import { isSameTemplate } from './template.rule.ts';
 
 const REVISIONS = 'controllerrevisions';
+
+/** It is not permitted, or not yet. `retryMs`: until the next attempt, milliseconds. */
+export interface Postponed {
+  readonly retryMs: number;
+}
 
 /** What an owner has of one resource, strongly consistent. */
 export async function readOwned(
@@ -27,17 +32,17 @@ export async function readOwned(
 
 /**
  * The revision of the present template. If it does not exist, or is not the highest, it is written, and the sync starts
- * again. `refused`: a quota does not permit it.
+ * again. `refused`: an event says why.
  */
 export async function currentRevision(
   dependencies: WorkloadDependencies,
   owner: PodOwner,
   of: RevisionOwner,
   revisions: readonly KubeControllerRevision[],
-): Promise<KubeControllerRevision | 'written' | 'overtaken' | 'refused'> {
+): Promise<{ readonly current: KubeControllerRevision } | 'written' | 'overtaken' | Postponed> {
   const { objects, random } = dependencies;
   const step = nextRevisionStep(of, revisions);
-  if (step.kind === 'current') return step.current;
+  if (step.kind === 'current') return step;
   const extra = claimed(owner, owner.fence);
   if (step.kind === 'renumber') {
     const { previous, revision } = step;
@@ -51,15 +56,23 @@ export async function currentRevision(
     creationTimestamp: formatTime(owner.nowMs),
     ownerReferences: [controllerReference(owner.kind, owner.object)],
   };
-  const object = prepareRevision.prepareForCreate({ ...step.revision, metadata }, { nowMs: owner.nowMs });
-  const write: ObjectWrite = { kind: 'create', ref: refOfObject(REVISIONS, object), object };
-  const { namespace } = owner.ref;
-  const charging = { group: 'apps', resource: REVISIONS, namespace, nowMs: owner.nowMs };
-  const { quotas, refusal } = await chargedObjects(dependencies, charging, [object]);
-  if (refusal !== undefined) {
-    await reportRefusal(dependencies, owner, refusal);
-    return 'refused';
+  const prepare = (given: KubeObject): KubeControllerRevision =>
+    prepareRevision.prepareForCreate(given, { nowMs: owner.nowMs });
+  const permission = await permitted(dependencies, {
+    creator: owner,
+    group: 'apps',
+    resource: REVISIONS,
+    object: prepare({ ...step.revision, metadata }),
+    prepare,
+    compared: ({ data, revision }: KubeControllerRevision) => ({ data, revision }),
+  });
+  if (permission.kind === 'waiting') return permission;
+  if (permission.kind === 'refused') {
+    await reportRefusal(dependencies, owner, permission.message);
+    return permission;
   }
+  const { object, quotas } = permission;
+  const write: ObjectWrite = { kind: 'create', ref: refOfObject(REVISIONS, object), object };
   const outcome = await objects.commit({ writes: [write, ...quotas], extra });
   const isTaken = outcome.kind === 'conflict' && outcome.index === 0;
   return isTaken ? resolveCollision(dependencies, owner, of, outcome.current) : writtenOr(outcome);

@@ -5,6 +5,7 @@ import type { ObjectWrite } from '../../../shared/store/object-store.ts';
 import { shortHash } from '../../../shared/text.ts';
 import { inParts } from '../../../shared/ticks/bounded-work.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
+import type { AdmissionWait } from '../pods/created-objects.ts';
 import { ensureClaim } from '../volumes/new-claim.ts';
 import type { KubeStatefulSet } from '../workload-types.ts';
 import { claimNamesFor, claimsFor, withOwnersOf } from './claims.rule.ts';
@@ -17,7 +18,9 @@ const CLAIMS_PER_COMMIT = 12;
 
 export type ClaimsOutcome =
   | { readonly kind: 'ready' }
-  | { readonly kind: 'failed'; readonly message: string }
+  /** `retryMs`: until the next attempt, milliseconds. Absent: a minute. */
+  | { readonly kind: 'failed'; readonly message: string; readonly retryMs?: number }
+  | AdmissionWait
   | { readonly kind: 'overtaken' };
 
 /** All claims of one pod exist. A claim that was there before the set is used as it is, as upstream. */
@@ -28,8 +31,8 @@ export async function ensureClaims(
 ): Promise<ClaimsOutcome> {
   for (const given of claimsFor(set, ordinal)) {
     const { name = '' } = given.metadata;
-    const outcome = await ensureClaim(dependencies, given);
-    if (outcome.kind === 'overtaken') return outcome;
+    const outcome = await ensureClaim(dependencies, { kind: 'StatefulSet', object: set }, given);
+    if (outcome.kind === 'overtaken' || outcome.kind === 'waiting') return outcome;
     if (outcome.kind === 'created') await report(dependencies, set, { ordinal, claim: name });
     const message =
       outcome.kind === 'refused'
@@ -39,7 +42,7 @@ export async function ensureClaims(
           : undefined;
     if (message === undefined) continue;
     await report(dependencies, set, { ordinal, claim: name, failure: message });
-    return { kind: 'failed', message };
+    return { kind: 'failed', message, ...('retryMs' in outcome && { retryMs: outcome.retryMs }) };
   }
   return { kind: 'ready' };
 }

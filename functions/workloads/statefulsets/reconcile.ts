@@ -10,6 +10,7 @@
  * nothing.
  */
 
+import { defined } from '../../../shared/defined.ts';
 import { recordEvents, subjectOf } from '../../../shared/events/record-event.ts';
 import { nodeRef } from '../../../shared/fleet/nodes/change-node.ts';
 import { conditionOf } from '../../../shared/fleet/nodes/conditions.ts';
@@ -23,11 +24,11 @@ import type {
 } from '../../../shared/kinds/types.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
+import type { AdmissionWait, PodCreation } from '../pods/created-objects.ts';
 import { HELD_RETRY_MS, readHold, reportHeld } from '../pods/held-rollouts.ts';
 import { podMaker } from '../pods/new-pod.ts';
 import { availableAfterMs, isAvailable, type OwnedPod, ownedPodOf } from '../pods/owned-pod.rule.ts';
 import { controllerReference, refOfObject, type SyncReport, syncUnlessOvertaken } from '../pods/owner.ts';
-import type { PodCreation } from '../pods/pod-admission.ts';
 import { type Applied, claimed, commitFirst, createPods, deletePods, type PodOwner } from '../pods/pod-commits.ts';
 import { attemptRevisionedSync, type RevisionedKind, type RevisionedSet } from '../pods/revisioned-set.ts';
 import { REVISION_LABEL, surplusRevisions, templateOf } from '../pods/revisions.rule.ts';
@@ -250,15 +251,19 @@ async function createMissing(
   const make = await podMaker(dependencies, { namespace: ref.namespace, reference, template }, nowMs);
   const nameOf = (index: number): string => podNameOf(ref.name, create[index]?.ordinal ?? 0);
   const claims = new Map<number, ClaimsOutcome>();
+  let wait: AdmissionWait | undefined;
   for (const { ordinal } of create) {
     const outcome = await ensureClaims(dependencies, set, ordinal);
     if (outcome.kind === 'overtaken') return 'overtaken';
+    if (outcome.kind === 'waiting') wait = outcome;
+    // An owner has one question at a time.
+    if (wait !== undefined) break;
     claims.set(ordinal, outcome);
   }
   const makePod = (index: number, name: string): PodCreation => {
     const { ordinal = 0, revision = '' } = create[index] ?? {};
     const claimed = claims.get(ordinal);
-    if (claimed?.kind === 'failed') return { kind: 'refused', message: claimed.message };
+    if (claimed?.kind === 'failed') return { ...claimed, kind: 'refused' };
     const own = templateForOrdinal(withClaims(templateOfRevision(sync, revision), set, ordinal), {
       setName: ref.name,
       serviceName: set.spec?.serviceName ?? '',
@@ -267,8 +272,9 @@ async function createMissing(
     });
     return make(name, dependencies.random.uuid(), own);
   };
-  return createPods(dependencies, sync, {
-    count: create.length,
+  const applied = await createPods(dependencies, sync, {
+    // Those with claims: a pod whose claims wait for admission waits with them.
+    count: claims.size,
     nameOf,
     make: makePod,
     draft: (names, before) => {
@@ -278,6 +284,14 @@ async function createMissing(
     takenText: (name) => `pods "${name}" already exists`,
     failedText: (index, message) => `create Pod ${nameOf(index)} in StatefulSet ${ref.name} failed error: ${message}`,
   });
+  if (applied === 'overtaken' || wait === undefined) return applied;
+  const { failure: message } = wait;
+  const failure = message === undefined ? undefined : ({ reason: 'FailedCreate', message } as const);
+  return {
+    ...defined({ failure }),
+    ...applied,
+    retryAtMs: Math.min(applied.retryAtMs ?? Infinity, nowMs + wait.retryMs),
+  };
 }
 
 /** The present template, if the revision is not known. */

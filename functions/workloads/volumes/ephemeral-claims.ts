@@ -18,18 +18,20 @@ export const syncEphemeralClaims = (dependencies: WorkloadDependencies, ref: Obj
 async function attemptSync(dependencies: WorkloadDependencies, ref: ObjectRef): Promise<SyncReport | 'overtaken'> {
   const pod: KubePod | undefined = await dependencies.objects.get(ref);
   if (pod === undefined || pod.metadata.deletionTimestamp !== undefined) return {};
+  const times: number[] = [];
   for (const volume of pod.spec?.volumes ?? []) {
     if (volume.ephemeral === undefined) continue;
     const given = claimOf(pod, volume);
-    const outcome = await ensureClaim(dependencies, given);
+    const outcome = await ensureClaim(dependencies, { kind: 'Pod', object: pod }, given);
     if (outcome.kind === 'overtaken') return 'overtaken';
+    if ('retryMs' in outcome) times.push(dependencies.clock.nowMs() + outcome.retryMs);
     const message = failureOf(pod, given, outcome);
     if (message === undefined) continue;
     const event = { type: 'Warning', reason: 'FailedBinding', message, source: COMPONENT } as const;
     const about = subjectOf('Pod', pod);
     await recordEvents(dependencies, [{ ...event, about, once: shortHash(message) }], dependencies.clock.nowMs());
   }
-  return {};
+  return times.length === 0 ? {} : { lookAgainAtMs: Math.min(...times) };
 }
 
 function failureOf(
@@ -37,7 +39,7 @@ function failureOf(
   given: KubePersistentVolumeClaim,
   outcome: Exclude<Awaited<ReturnType<typeof ensureClaim>>, { kind: 'overtaken' }>,
 ): string | undefined {
-  if (outcome.kind === 'created') return undefined;
+  if (outcome.kind === 'created' || outcome.kind === 'waiting') return undefined;
   const volume = `ephemeral volume claim ${given.metadata.namespace}/${given.metadata.name}`;
   if (outcome.kind === 'refused') return `${volume}: ${outcome.message}`;
   const isOwn = outcome.claim.metadata.ownerReferences?.some(

@@ -2,26 +2,32 @@
 import { defaultClass, wantsDefaultClass } from '../../../shared/kinds/persistentvolumes/binding.rule.ts';
 import { preparePersistentVolumeClaim } from '../../../shared/kinds/persistentvolumes/defaults.ts';
 import { withLocalClass } from '../../../shared/kinds/storageclasses/local-class.ts';
-import type { KubePersistentVolumeClaim, ObjectRef } from '../../../shared/kinds/types.ts';
+import type { KubeObject, KubePersistentVolumeClaim, ObjectRef } from '../../../shared/kinds/types.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
-import { chargedObjects } from '../pods/new-pod.ts';
+import type { AdmissionWait, Creator } from '../pods/created-objects.ts';
+import { permitted } from '../pods/new-object.ts';
 import { refOfObject } from '../pods/owner.ts';
 
 export type ClaimCreation =
   | { readonly kind: 'exists'; readonly claim: KubePersistentVolumeClaim }
   | { readonly kind: 'created' }
-  | { readonly kind: 'refused'; readonly message: string }
+  | { readonly kind: 'refused'; readonly message: string; readonly retryMs: number }
+  | AdmissionWait
   /** Another object was charged to the same quota, or the claim was created meanwhile. */
   | { readonly kind: 'overtaken' };
 
 type ClaimSpec = NonNullable<KubePersistentVolumeClaim['spec']>;
-type Dependencies = Pick<WorkloadDependencies, 'objects' | 'random' | 'clock' | 'namespacePolicies' | 'storageClasses'>;
+type Dependencies = Pick<
+  WorkloadDependencies,
+  'objects' | 'random' | 'clock' | 'namespacePolicies' | 'storageClasses' | 'admitObjects'
+>;
 
 /** Creates the claim unless one of its name exists. A claim without a class gets the default one, if there is one. */
 export async function ensureClaim(
   dependencies: Dependencies,
+  creator: Creator,
   given: KubePersistentVolumeClaim,
 ): Promise<ClaimCreation> {
   const { objects, random, clock } = dependencies;
@@ -31,10 +37,11 @@ export async function ensureClaim(
   const nowMs = clock.nowMs();
   const created = { uid: random.uuid(), creationTimestamp: formatTime(nowMs) };
   const body = { ...given, metadata: { ...given.metadata, ...created }, spec: await specOf(dependencies, given) };
-  const object = preparePersistentVolumeClaim.prepareForCreate(body, { nowMs });
-  const of = { group: '', resource: ref.resource, namespace: ref.namespace, nowMs };
-  const { quotas, refusal } = await chargedObjects(dependencies, of, [object]);
-  if (refusal !== undefined) return { kind: 'refused', message: refusal };
+  const prepare = (claim: KubeObject) => preparePersistentVolumeClaim.prepareForCreate(claim, { nowMs });
+  const of = { group: '', resource: ref.resource };
+  const permission = await permitted(dependencies, { ...of, creator, object: prepare(body), prepare });
+  if (permission.kind !== 'permitted') return permission;
+  const { object, quotas } = permission;
   const writes: readonly ObjectWrite[] = [{ kind: 'create', ref, object }, ...quotas];
   const outcome = await objects.commit({ writes });
   return { kind: outcome.kind === 'committed' ? 'created' : 'overtaken' };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { KubePod, ObjectMeta } from '../../../shared/kinds/types.ts';
 import { workloadCluster } from '../../../test/support/workload-cluster.ts';
-import { lostByAdmission } from './pod-admission.ts';
+import { lostByAdmission } from './created-objects.ts';
 
 const OWNER = { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web', uid: 'u', controller: true };
 const pod = (metadata: Partial<ObjectMeta> = {}): KubePod => ({
@@ -16,6 +16,9 @@ it.each<[string, Partial<ObjectMeta>, string | undefined]>([
   ['no labels', { labels: undefined as never }, 'metadata.labels[app]'],
   ['another finalizer', { finalizers: ['g'] }, 'metadata.finalizers[f]'],
   ['no owner', { ownerReferences: [] }, 'metadata.ownerReferences'],
+  ['another name', { name: 'b' }, 'metadata.name'],
+  ['another namespace', { namespace: 'x' }, 'metadata.namespace'],
+  ['another uid', { uid: 'x' }, 'metadata.uid'],
   ['another owner', { ownerReferences: [{ ...OWNER, uid: 'v' }] }, 'metadata.ownerReferences'],
 ])('admission may not change in a pod what its owner needs: %s', (_, changed, expected) => {
   expect(lostByAdmission(pod(), pod(changed))).toBe(expected);
@@ -24,9 +27,9 @@ it.each<[string, Partial<ObjectMeta>, string | undefined]>([
 describe('pods that admission changed', () => {
   const clusterOf = (change: (pod: KubePod) => KubePod) =>
     workloadCluster({
-      admitPods: async (_owner, pods) => ({
+      admitObjects: async (_owner, _of, objects) => ({
         kind: 'decided',
-        pods: pods.map(({ pod: made, complete }) => complete(change(made))),
+        objects: objects.map(({ object: made, complete }) => complete(change(made))),
       }),
     });
 

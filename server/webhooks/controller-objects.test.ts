@@ -1,24 +1,27 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { AdmittedCall } from '../../functions/api/admission/admitted-write.ts';
-import type { MadePod, PodCreation } from '../../functions/workloads/pods/pod-admission.ts';
+import type { Creation, MadeObject } from '../../functions/workloads/pods/created-objects.ts';
+import { pods } from '../../shared/kinds/registry.ts';
 import type { KubePod } from '../../shared/kinds/types.ts';
 import { forbidden } from '../../shared/kubernetes/status.ts';
-import { controllerPods } from './controller-pods.ts';
+import { controllerObjects } from './controller-objects.ts';
 
 const ofOwner = (uid: string) => ({ kind: 'ReplicaSet', object: { metadata: { name: uid, uid } } }) as const;
-const completed = (given: KubePod): PodCreation => ({
-  kind: 'pod',
-  pod: { ...given, status: { phase: 'Pending' } },
+const CONTAINERS = { containers: [{ name: 'c', image: 'i' }] };
+const PODS = { group: '', resource: 'pods' };
+const completed = (given: KubePod): Creation => ({
+  kind: 'made',
+  object: pods.prepareForCreate({ ...given, spec: { ...CONTAINERS, ...given.spec } }, { nowMs: 0 }),
   given,
   complete: completed,
 });
 let uids = 0;
-const made = (name: string, creationTimestamp = '2026-01-01T00:00:00Z'): MadePod => {
+const made = (name: string, creationTimestamp = '2026-01-01T00:00:00Z'): MadeObject => {
   uids += 1;
   const given: KubePod = { metadata: { namespace: 'd', name, uid: `u${uids}`, creationTimestamp }, spec: {} };
   // As the volume of the token.
-  return { kind: 'pod', pod: { ...given, spec: { volumes: [{ name: `v${uids}` }] } }, given, complete: completed };
+  return { kind: 'made', object: { ...given, spec: { volumes: [{ name: `v${uids}` }] } }, given, complete: completed };
 };
 
 type Mutate = (pod: KubePod) => Promise<KubePod>;
@@ -28,7 +31,7 @@ function scene(mutate: Mutate, admit: (pod: KubePod) => void = () => {}) {
   let nowMs = 0;
   const calls: AdmittedCall[] = [];
   const pauses: { readonly milliseconds: number; end(): void }[] = [];
-  const admitPods = controllerPods({
+  const admitObjects = controllerObjects({
     clock: { nowMs: () => nowMs },
     pause: (milliseconds) => {
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -41,7 +44,7 @@ function scene(mutate: Mutate, admit: (pod: KubePod) => void = () => {}) {
     },
   });
   return {
-    admitPods,
+    admitPods: (owner: ReturnType<typeof ofOwner>, pods: readonly MadeObject[]) => admitObjects(owner, PODS, pods),
     calls,
     pauses,
     advance(milliseconds: number) {
@@ -69,9 +72,9 @@ describe('pods of controllers', () => {
     const outcome = await admitPods(ofOwner('o'), [made('a'), made('b')]);
     expect(outcome).toMatchObject({
       kind: 'decided',
-      pods: [
-        { pod: { metadata: { name: 'a' }, spec: { hostname: 'x' }, status: { phase: 'Pending' } } },
-        { pod: { metadata: { name: 'b' }, spec: { volumes: [{}] } } },
+      objects: [
+        { object: { metadata: { name: 'a' }, spec: { hostname: 'x' }, status: { phase: 'Pending' } } },
+        { object: { metadata: { name: 'b' }, spec: { volumes: [{}] } } },
       ],
     });
     expect(calls[0]).toMatchObject({
@@ -96,7 +99,7 @@ describe('pods of controllers', () => {
     const retries: unknown[] = [];
     const attempt = async () => {
       const outcome = await admitPods(ofOwner('o'), [made('a')]);
-      retries.push(outcome.kind === 'decided' && outcome.pods[0]);
+      retries.push(outcome.kind === 'decided' && outcome.objects[0]);
     };
     for (let count = 0; count < 6; count += 1) await attempt();
     const refused = (seconds: number) => ({
@@ -125,7 +128,7 @@ describe('pods of controllers', () => {
     const later = '2026-01-01T00:00:09Z';
     expect(await admitPods(ofOwner('o'), [made('a', later)])).toMatchObject({
       kind: 'decided',
-      pods: [{ pod: { metadata: { name: 'a', creationTimestamp: later }, spec: { hostname: 'late' } } }],
+      objects: [{ object: { metadata: { name: 'a', creationTimestamp: later }, spec: { hostname: 'late' } } }],
     });
     expect(calls).toHaveLength(1);
     // A pod of the same name that is created again.

@@ -1,30 +1,33 @@
 /**
- * Policies and webhooks of the cluster for pods that controllers create: as for a request of the controller's account.
+ * Policies and webhooks of the cluster for objects that controllers create: as for a request of the controller's
+ * account.
  *
  * A slow webhook delays the owners that it is asked for. At most WAITERS_MAX syncs wait for answers at the same time,
  * for WAIT_MS each, and the others for SHORT_WAIT_MS. What has no answer then is asked on: the owner is synced again,
  * and finds the answer in memory. So the owners behind those of a webhook that hangs wait for about 12 ms per owner.
  *
- * Bounds: the time of a request for all calls about a pod (admission-webhooks.ts); QUESTIONS_MAX owners in memory, with
- * the pods of one transaction each. An owner beyond them asks when others have their answers.
+ * Bounds: the time of a request for all calls about an object (admission-webhooks.ts); QUESTIONS_MAX owners in memory,
+ * with the objects of one transaction each. An owner beyond them asks when others have their answers.
  *
- * Concurrency: two syncs of an owner ask once, also about other pods: the later one asks when the question of the
- * earlier one has ended. An answer is used once: for a pod that is created again, and after a
+ * Concurrency: two syncs of an owner ask once, also about other objects: the later one asks when the question of the
+ * earlier one has ended. An answer is used once: for an object that is created again, and after a
  * transaction that lost to another one, the question is asked again.
  */
 
 import type { AdmittedCall } from '../../functions/api/admission/admitted-write.ts';
 import type { PolicyAdmission } from '../../functions/api/admission/policies/admit-by-policies.ts';
-import type { OwnerKind } from '../../functions/workloads/pods/owner.ts';
-import type { AdmitPods, MadePod, PodCreation } from '../../functions/workloads/pods/pod-admission.ts';
+import type { AdmitObjects, Creation, Creator, MadeObject } from '../../functions/workloads/pods/created-objects.ts';
 import { serviceAccountGroups, serviceAccountUser } from '../../shared/access/account-name.ts';
 import type { UserInfo } from '../../shared/access/user-info.ts';
 import { type Backoff, backoffMs } from '../../shared/backoff.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { defined } from '../../shared/defined.ts';
-import { pods } from '../../shared/kinds/registry.ts';
-import type { KubeObject, KubePod } from '../../shared/kinds/types.ts';
+import type { ResourceDescriptor } from '../../shared/kinds/descriptor.ts';
+import type { CountedResource } from '../../shared/kinds/quotas/usage.ts';
+import { resources } from '../../shared/kinds/registry.ts';
+import type { KubeObject } from '../../shared/kinds/types.ts';
 import { isStatusError } from '../../shared/kubernetes/request/respond.ts';
+import { invalid } from '../../shared/kubernetes/status.ts';
 
 const WAITERS_MAX = 4;
 const WAIT_MS = 1_000;
@@ -34,10 +37,10 @@ const QUESTIONS_MAX = 256;
 const ANSWER_LIVES_MS = 60_000;
 /** Until a sync looks for an answer. A tick follows within a period. Milliseconds. */
 const LOOK_MS = 1_000;
-/** Until a refused pod is tried again. */
+/** Until a refused object is tried again. */
 const RETRIES: Backoff = { firstMs: 5_000, limitMs: 60_000 };
 
-export interface ControllerPodParts {
+export interface ControllerObjectParts {
   readonly admission: (call: AdmittedCall) => Pick<PolicyAdmission, 'admit' | 'mutate'>;
   readonly clock: Clock;
   /** Waits. Milliseconds. */
@@ -45,27 +48,30 @@ export interface ControllerPodParts {
 }
 
 interface Question {
-  /** The pods, without what differs between two syncs. */
+  /** The objects, without what differs between two syncs. */
   readonly text: string;
   readonly askedAtMs: number;
-  readonly answer: Promise<readonly PodCreation[]>;
+  readonly answer: Promise<readonly Creation[]>;
   /** Never rejects. */
   readonly ended: Promise<void>;
   isAnswered: boolean;
 }
 
-export function controllerPods({ admission, clock, pause }: ControllerPodParts): AdmitPods {
+export function controllerObjects({ admission, clock, pause }: ControllerObjectParts): AdmitObjects {
   /** By the uid of the owner. */
   const questions = new Map<string, Question>();
   const failures = new Map<string, { readonly count: number; readonly message: string }>();
   let waiters = 0;
 
-  async function admitted(kind: OwnerKind, made: MadePod): Promise<PodCreation> {
-    const { admit, mutate } = admission(callOf(kind, made.pod, clock.nowMs()));
+  async function admitted(creator: Creator, descriptor: ResourceDescriptor, made: MadeObject): Promise<Creation> {
+    const { admit, mutate } = admission(callOf(creator, descriptor, made.object, clock.nowMs()));
     try {
-      const mutated = await mutate(made.pod, undefined);
-      const complete = mutated === made.pod ? made : made.complete(mutated);
-      if (complete.kind === 'pod') await admit(complete.pod, undefined);
+      const mutated = await mutate(made.object, undefined);
+      const complete = mutated === made.object ? made : made.complete(mutated);
+      if (complete.kind === 'refused') return complete;
+      const causes = complete === made ? [] : descriptor.validate(complete.object, CREATE);
+      if (causes.length > 0) throw invalid(descriptor, made.object.metadata.name ?? '', causes);
+      await admit(complete.object, undefined);
       return complete;
     } catch (error) {
       if (!isStatusError(error)) throw error;
@@ -73,8 +79,9 @@ export function controllerPods({ admission, clock, pause }: ControllerPodParts):
     }
   }
 
-  function ask(kind: OwnerKind, made: readonly MadePod[], text: string): Question {
-    const answer = Promise.all(made.map((each) => admitted(kind, each)));
+  function ask(creator: Creator, of: CountedResource, made: readonly MadeObject[], text: string): Question {
+    const descriptor = descriptorOf(of);
+    const answer = Promise.all(made.map((each) => admitted(creator, descriptor, each)));
     const answered = (): void => {
       question.isAnswered = true;
     };
@@ -102,7 +109,7 @@ export function controllerPods({ admission, clock, pause }: ControllerPodParts):
   }
 
   /** With the time until the next attempt, which grows with the failures of the owner. */
-  function counted(uid: string, answer: readonly PodCreation[]): readonly PodCreation[] {
+  function counted(uid: string, answer: readonly Creation[]): readonly Creation[] {
     const refused = answer.find((each) => each.kind === 'refused');
     const count = failures.get(uid)?.count ?? 0;
     failures.delete(uid);
@@ -113,64 +120,80 @@ export function controllerPods({ admission, clock, pause }: ControllerPodParts):
     return answer.map((each) => (each.kind === 'refused' ? { ...each, retryMs } : each));
   }
 
-  return async ({ kind, object }, made) => {
+  return async (creator, of, made) => {
     const nowMs = clock.nowMs();
-    const uid = object.metadata.uid ?? '';
+    const uid = creator.object.metadata.uid ?? '';
     const waiting = () =>
       ({ kind: 'waiting', retryMs: LOOK_MS, ...defined({ failure: failures.get(uid)?.message }) }) as const;
     forgetOld(nowMs);
-    const text = JSON.stringify(made.map(({ given }) => withoutMoment(given)));
+    const text = JSON.stringify([of.resource, ...made.map(({ given }) => withoutMoment(given))]);
     let question = questions.get(uid);
     if (question?.text !== text) {
       // One question of an owner at a time, however often its template changes while a webhook hangs.
       if (question?.isAnswered === false) return waiting();
       if (question === undefined && questions.size >= QUESTIONS_MAX) return waiting();
-      question = ask(kind, made, text);
+      question = ask(creator, of, made, text);
       questions.set(uid, question);
       await wait(question);
     }
     if (!question.isAnswered || questions.get(uid) !== question) return waiting();
     questions.delete(uid);
     const answer = counted(uid, await question.answer);
-    return { kind: 'decided', pods: answer.map((each, index) => createdNow(each, made[index]!.pod)) };
+    return { kind: 'decided', objects: answer.map((each, index) => createdNow(each, made[index]!.object)) };
   };
 }
+
+const CREATE = { operation: 'create', subresource: '' } as const;
 
 function withoutMoment({ metadata, ...pod }: KubeObject): KubeObject {
   const { uid: _uid, creationTimestamp: _created, ...kept } = metadata;
   return { ...pod, metadata: kept };
 }
 
-/** @param made the same pod as this sync made it */
-function createdNow(admitted: PodCreation, { metadata: { creationTimestamp } }: KubePod): PodCreation {
-  if (admitted.kind !== 'pod') return admitted;
-  const { pod } = admitted;
-  return { ...admitted, pod: { ...pod, metadata: { ...pod.metadata, ...defined({ creationTimestamp }) } } };
+/** @param made the same object as this sync made it */
+function createdNow(admitted: Creation, { metadata: { creationTimestamp } }: KubeObject): Creation {
+  if (admitted.kind !== 'made') return admitted;
+  const { object } = admitted;
+  return { ...admitted, object: { ...object, metadata: { ...object.metadata, ...defined({ creationTimestamp }) } } };
 }
 
 /** Accounts of kube-controller-manager, in kube-system. */
-const ACCOUNTS: Readonly<Record<OwnerKind, string>> = {
+const ACCOUNTS: Readonly<Record<Creator['kind'], string>> = {
+  Deployment: 'deployment-controller',
   ReplicaSet: 'replicaset-controller',
   ReplicationController: 'replication-controller',
   DaemonSet: 'daemon-set-controller',
   StatefulSet: 'statefulset-controller',
   Job: 'job-controller',
   CronJob: 'cronjob-controller',
+  Pod: 'ephemeral-volume-controller',
 };
 
-const userOf = (kind: OwnerKind): UserInfo => ({
+const userOf = ({ kind }: Creator): UserInfo => ({
   username: serviceAccountUser('kube-system', ACCOUNTS[kind]),
   groups: [...serviceAccountGroups('kube-system'), 'system:authenticated'],
 });
 
-/** A POST of the pod. */
-function callOf(kind: OwnerKind, { metadata: { namespace = '' } }: KubePod, nowMs: number): AdmittedCall {
-  const path = `/api/v1/namespaces/${namespace}/pods`;
+function descriptorOf(of: CountedResource): ResourceDescriptor {
+  const found = resources.find(({ group, resource }) => group === of.group && resource === of.resource);
+  if (found === undefined) throw new Error(`no resource ${of.resource} in the group "${of.group}" is served`);
+  return found;
+}
+
+/** A POST of the object. */
+function callOf(
+  creator: Creator,
+  descriptor: ResourceDescriptor,
+  { metadata: { namespace = '' } }: KubeObject,
+  nowMs: number,
+): AdmittedCall {
+  const { group, version, resource } = descriptor;
+  const path = `${group === '' ? '/api' : `/apis/${group}`}/${version}/namespaces/${namespace}/${resource}`;
   const query = new URLSearchParams();
   return {
-    descriptor: pods,
-    target: { group: '', version: 'v1', resource: 'pods', subresource: '', namespace, name: '' },
-    user: userOf(kind),
+    descriptor,
+    target: { group, version, resource, subresource: '', namespace, name: '' },
+    user: userOf(creator),
     nowMs,
     request: { method: 'POST', path, query, headers: {}, body: new Uint8Array(), sourceIp: '' },
     dryRun: false,
