@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { servedWorkloads } from '../../../test/support/served-workloads.ts';
+import { workloadCluster } from '../../../test/support/workload-cluster.ts';
 
 const NAMESPACE = '/api/v1/namespaces/default';
 const CLAIMS = `${NAMESPACE}/persistentvolumeclaims`;
@@ -170,4 +171,26 @@ describe('the claim of an ephemeral volume', () => {
     );
     expect(events).toContain('PVC default/p-scratch was not created for pod default/p (pod is not owner)');
   });
+});
+
+it('pods whose claims wait for admission are not created, and neither are those after them', async () => {
+  let isAnswered = false;
+  const cluster = workloadCluster({
+    admitObjects: async (_creator, { resource }, objects) => {
+      const isLate = objects[0]?.object.metadata.name === 'data-db-1' && !isAnswered;
+      return resource === 'persistentvolumeclaims' && isLate
+        ? { kind: 'waiting', retryMs: 1_000, failure: 'denied' }
+        : { kind: 'decided', objects };
+    },
+  });
+  const { metadata, spec } = set({ replicas: 3 });
+  await cluster.create('statefulsets', { apiVersion: 'apps/v1', kind: 'StatefulSet', metadata, spec });
+  await cluster.settle();
+  const podNames = async () => (await cluster.list('pods')).map(({ metadata: { name } }) => name);
+  expect(await podNames()).toEqual(['db-0']);
+  isAnswered = true;
+  cluster.advance(5_000);
+  await cluster.tick();
+  await cluster.settle();
+  expect(await podNames()).toEqual(['db-0', 'db-1', 'db-2']);
 });
