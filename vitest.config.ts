@@ -26,6 +26,8 @@ export default defineConfig({
     env: {
       // Tests start programs of ours some hundred times: without compiling them again, a start needs half of the CPU.
       NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/nodekeeper/compiled', import.meta.url)),
+      // Those of the handlers, for each assembly that a test needs.
+      NODEKEEPER_BUNDLES: fileURLToPath(new URL('node_modules/.cache/nodekeeper/bundles', import.meta.url)),
       // esbuild is a Go program that ends before its memory is a matter: a third of its CPU is for garbage.
       GOGC: 'off',
       GOMEMLIMIT: '1536MiB',

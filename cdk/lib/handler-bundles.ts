@@ -4,9 +4,10 @@
  */
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import type { BuildOptions, OutputFile } from 'esbuild';
+import type { BuildOptions } from 'esbuild';
 import { type FunctionName, functionList } from '../../functions/function-list.ts';
 import { handlerEntry, handlersFolder, repositoryRoot } from './function-names.ts';
+import { type BundleFile, keepBundles, keptBundles } from './kept-bundles.ts';
 
 /**
  * In these functions on-demand imports become files of their own (`chunk-….mjs`), read when needed instead of at each
@@ -20,7 +21,7 @@ type Esbuild = typeof import('esbuild');
 const esbuild = (): Esbuild => createRequire(import.meta.url)('esbuild') as Esbuild;
 
 /** Function names, and the files of their bundles: one run of esbuild reads each source once. */
-const built = new Map<string, readonly OutputFile[]>();
+const built = new Map<string, readonly BundleFile[]>();
 
 const runs = (): readonly (readonly FunctionName[])[] => {
   const names = functionList.map(({ name }) => name);
@@ -29,23 +30,28 @@ const runs = (): readonly (readonly FunctionName[])[] => {
 
 /** Builds all handlers, without blocking. */
 export async function buildHandlersAhead(): Promise<void> {
+  const missing = runs().filter((names) => kept(names) === undefined);
+  if (missing.length === 0) return;
   const { build } = esbuild();
-  await Promise.all(
-    runs().map(async (names) => {
-      const { outputFiles } = await build(optionsOf(names));
-      built.set(names.join(), outputFiles);
-    }),
-  );
+  await Promise.all(missing.map(async (names) => keep(names, (await build(optionsOf(names))).outputFiles)));
 }
 
 /** Files of the bundle of a handler, and maybe of others. */
-export function handlerBundles(functionName: FunctionName): readonly OutputFile[] {
+export function handlerBundles(functionName: FunctionName): readonly BundleFile[] {
   const names = runs().find((each) => each.includes(functionName)) ?? [functionName];
-  const known = built.get(names.join());
-  if (known !== undefined) return known;
-  const { outputFiles } = esbuild().buildSync(optionsOf(names));
-  built.set(names.join(), outputFiles);
-  return outputFiles;
+  return kept(names) ?? keep(names, esbuild().buildSync(optionsOf(names)).outputFiles);
+}
+
+function kept(names: readonly FunctionName[]): readonly BundleFile[] | undefined {
+  const known = built.get(names.join()) ?? keptBundles(names.join());
+  if (known !== undefined) built.set(names.join(), known);
+  return known;
+}
+
+function keep(names: readonly FunctionName[], files: readonly BundleFile[]): readonly BundleFile[] {
+  built.set(names.join(), files);
+  keepBundles(names.join(), files);
+  return files;
 }
 
 /**

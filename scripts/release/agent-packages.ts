@@ -29,8 +29,17 @@ export async function packAgentArchive(work: string, out: string, version: strin
   return archive;
 }
 
-/** @returns the path of the package `nodekeeper-agent_VERSION_ARCHITECTURE.deb` */
-export async function packAgentDeb(work: string, out: string, version: string, architecture: Architecture) {
+/**
+ * @param level of gzip: 1 needs a third of the CPU, for tests. The Node.js in the package has 120 MB.
+ * @returns the path of the package `nodekeeper-agent_VERSION_ARCHITECTURE.deb`
+ */
+export async function packAgentDeb(
+  work: string,
+  out: string,
+  version: string,
+  architecture: Architecture,
+  level = 6,
+): Promise<string> {
   const root = join(work, 'deb');
   const library = join(root, LIBRARY);
   await writeAgent(library, version, architecture);
@@ -53,7 +62,8 @@ export async function packAgentDeb(work: string, out: string, version: string, a
   writeControl(root, version, architecture);
   const file = join(out, `nodekeeper-agent_${version}_${DEBIAN_ARCHITECTURE[architecture]}.deb`);
   const env = { ...process.env, SOURCE_DATE_EPOCH: String(FILE_SECONDS) };
-  execFileSync('dpkg-deb', ['--root-owner-group', '-Zgzip', '-z6', '--build', root, file], { env, stdio: 'pipe' });
+  const options = ['--root-owner-group', '-Zgzip', `-z${level}`];
+  execFileSync('dpkg-deb', [...options, '--build', root, file], { env, stdio: 'pipe' });
   rmSync(root, { recursive: true });
   return file;
 }

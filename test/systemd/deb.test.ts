@@ -19,8 +19,8 @@ describe.skipIf(missing !== undefined)(`the Debian package of the agent${why}`, 
     directory = mkdtempSync(join(tmpdir(), 'nodekeeper-deb-'));
     const packages = join(directory, 'dist');
     mkdirSync(packages);
-    file = await packAgentDeb(directory, packages, '0.9.0', ARCHITECTURE);
-    await packAgentDeb(directory, packages, '0.9.1', ARCHITECTURE);
+    file = await packAgentDeb(directory, packages, '0.9.0', ARCHITECTURE, 1);
+    await packAgentDeb(directory, packages, '0.9.1', ARCHITECTURE, 1);
     await boot('deb-story.ts', directory);
   }, 2 * BOOT_MS);
   afterAll(() => rmSync(directory, { recursive: true }));
