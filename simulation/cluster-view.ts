@@ -5,7 +5,7 @@
 
 import type { KubeNode, KubeObject } from '../shared/kinds/types.ts';
 import type { MemoryItemStore } from '../shared/store/memory/item-store.ts';
-import { objectOf } from '../shared/store/object-record.ts';
+import { storedObject } from './laws/stored-object.ts';
 
 const NODES_PREFIX = 'o#nodes#';
 const PODS_PREFIX = 'o#pods#';
@@ -76,14 +76,14 @@ export function clusterView(record: MemoryItemStore): ClusterView {
         seen = sequence;
         if (WORKLOADS.test(key.pk)) {
           const [before, after] = [oldImage, newImage].map((image) =>
-            image === undefined ? undefined : objectOf(image),
+            image === undefined ? undefined : storedObject(image),
           );
           changed.workloads.push({ before, after });
           continue;
         }
         const isNode = key.pk.startsWith(NODES_PREFIX);
         if (!isNode && !key.pk.startsWith(PODS_PREFIX)) continue;
-        const after = newImage === undefined ? undefined : objectOf(newImage);
+        const after = newImage === undefined ? undefined : storedObject(newImage);
         if (isNode) {
           const before = nodes.get(key.sk);
           if (after === undefined) nodes.delete(key.sk);

@@ -75,8 +75,13 @@ export function subdomainErrors(value: string): string[] {
   return errors;
 }
 
+/** Nearly all: without a prefix, or with one of at most four short labels. Others need several times as long. */
+const usualQualified =
+  /^(?:[a-z0-9][-a-z0-9]{0,62}(?<!-)(?:\.[a-z0-9][-a-z0-9]{0,62}(?<!-)){0,3}\/)?[A-Za-z0-9][-A-Za-z0-9_.]{0,62}(?<![-_.])$/;
+
 /** `[prefix/]name`: keys of labels, annotations and taints, finalizers, condition types. */
 export function qualifiedNameErrors(value: string): string[] {
+  if (usualQualified.test(value)) return [];
   const errors: string[] = [];
   const parts = value.split('/');
   const text = (): string => formatText(QUALIFIED_TEXT, QUALIFIED_FORMAT, 'MyName', 'my.name', '123-abc');

@@ -7,10 +7,10 @@ import { ZONE_LABEL } from '../../shared/fleet/nodes/zone.ts';
 import type { KubeNode, KubePod } from '../../shared/kinds/types.ts';
 import { parseQuantity } from '../../shared/kubernetes/quantity.ts';
 import { objectPartition } from '../../shared/store/layout.ts';
-import { objectOf } from '../../shared/store/object-record.ts';
 import type { Mark } from '../coverage.ts';
 import type { TimedChange } from '../recent-changes.ts';
 import type { Law, LawContext } from './law.ts';
+import { storedObject } from './stored-object.ts';
 import type { Writer } from './truth.ts';
 
 /** Name of the function. */
@@ -59,14 +59,14 @@ class BindingsFit implements BindingsLaw {
     for (const { key, newImage } of changes) {
       if (key.pk.startsWith(objectPartition('nodes'))) {
         if (newImage === undefined) this.#nodes.delete(key.sk);
-        else this.#nodes.set(key.sk, objectOf(newImage) as KubeNode);
+        else this.#nodes.set(key.sk, storedObject(newImage) as KubeNode);
       } else if (key.pk.startsWith(objectPartition('pods'))) {
         const before = this.#pods.get(key.sk);
         if (newImage === undefined) {
           this.#pods.delete(key.sk);
           continue;
         }
-        const pod = objectOf(newImage) as KubePod;
+        const pod = storedObject(newImage) as KubePod;
         this.#pods.set(key.sk, pod);
         const isSame = before?.metadata.uid === pod.metadata.uid;
         if (isSame && nodeNameOf(before) !== '' && nodeNameOf(before) !== nodeNameOf(pod)) {

@@ -6,12 +6,13 @@
 import type { Policy } from '../../shared/fleet/policy.ts';
 import type { KubeNode } from '../../shared/kinds/types.ts';
 import { objectPartition } from '../../shared/store/layout.ts';
-import { OBJECT, objectOf } from '../../shared/store/object-record.ts';
+import { OBJECT } from '../../shared/store/object-record.ts';
 import { unpackText } from '../../shared/store/packed-text.ts';
 import type { Mark } from '../coverage.ts';
 import { STATUS_EVERY_MS } from '../machine.ts';
 import type { TimedChange } from '../recent-changes.ts';
 import { type Law, type LawContext, SLOW_EFFECT_MS, seconds } from './law.ts';
+import { storedObject } from './stored-object.ts';
 import type { Writer } from './truth.ts';
 
 /** From a Node's change to what follows from it, with nothing in the way. Milliseconds. */
@@ -164,7 +165,7 @@ class PodCidrsAreUnique implements CidrLaw {
 
   #changeNode({ key, newImage, atMs }: TimedChange, by: Writer): void {
     const before = this.#nodes.get(key.sk);
-    const object = newImage === undefined ? undefined : (objectOf(newImage) as KubeNode);
+    const object = newImage === undefined ? undefined : (storedObject(newImage) as KubeNode);
     const uid = object?.metadata.uid ?? '';
     if (before !== undefined && before.uid !== uid) {
       this.#nodes.delete(key.sk);

@@ -12,8 +12,8 @@ import { fleetKeyOf } from '../../shared/fleet/zones/fleet-store.ts';
 import type { KubeNode, KubeObject } from '../../shared/kinds/types.ts';
 import type { ConditionStatus, NodeCondition, Taint, Toleration } from '../../shared/kubernetes/kubernetes.ts';
 import { objectPartition } from '../../shared/store/layout.ts';
-import { objectOf } from '../../shared/store/object-record.ts';
 import type { TimedChange } from '../recent-changes.ts';
+import { storedObject } from './stored-object.ts';
 
 /** The writer: the function and its caller ('' for ticks and streams). */
 export interface Writer {
@@ -213,7 +213,7 @@ class ObservedTruth implements Truth {
     const name = change.key.sk;
     const { atMs } = change;
     const before = this.nodes.get(name);
-    const object = change.newImage === undefined ? undefined : (objectOf(change.newImage) as KubeNode);
+    const object = change.newImage === undefined ? undefined : (storedObject(change.newImage) as KubeNode);
     const uid = object?.metadata.uid ?? '';
     if (before !== undefined && before.uid !== uid) {
       this.nodes.delete(name);
@@ -260,7 +260,7 @@ class ObservedTruth implements Truth {
     node.ready = ready;
     this.#updateDarkTime(atMs);
     if (from !== ready) yield { kind: 'ready', node, from, to: ready };
-    const old = change.oldImage === undefined ? undefined : (objectOf(change.oldImage) as KubeNode);
+    const old = change.oldImage === undefined ? undefined : (storedObject(change.oldImage) as KubeNode);
     if (old === undefined || old.metadata.uid !== uid) return;
     const isShut = (of: KubeNode): boolean => taintsOf(of).some(({ key }) => key === SHUTDOWN);
     if (isShut(old) !== isShut(object)) yield { kind: 'shutdownTaint', node, isThere: isShut(object) };
@@ -294,7 +294,7 @@ class ObservedTruth implements Truth {
   }
 
   *#changePod(change: TimedChange): Generator<Happened> {
-    const object: KubeObject | undefined = change.newImage === undefined ? undefined : objectOf(change.newImage);
+    const object: KubeObject | undefined = change.newImage === undefined ? undefined : storedObject(change.newImage);
     const path = change.key.sk;
     const before = this.pods.get(path);
     if (before !== undefined && before.uid !== object?.metadata.uid) {

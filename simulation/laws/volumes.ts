@@ -7,12 +7,13 @@ import type { MemoryCloud } from '../../demo/ec2/cloud.ts';
 import type { KubeNode, KubeObject } from '../../shared/kinds/types.ts';
 import type { ConditionStatus } from '../../shared/kubernetes/kubernetes.ts';
 import { objectPartition } from '../../shared/store/layout.ts';
-import { OBJECT, objectOf } from '../../shared/store/object-record.ts';
+import { OBJECT } from '../../shared/store/object-record.ts';
 import { unpackText } from '../../shared/store/packed-text.ts';
 import type { Mark } from '../coverage.ts';
 import type { TimedChange } from '../recent-changes.ts';
 import { VOLUME_ID_START, volumeIdOfPod } from '../volume-names.ts';
 import { effectMs, type Law, type LawContext, seconds } from './law.ts';
+import { storedObject } from './stored-object.ts';
 import { readyOf } from './truth.ts';
 
 const OUT_OF_SERVICE = 'node.kubernetes.io/out-of-service';
@@ -130,7 +131,7 @@ class VolumesAreKept implements VolumeLaw {
       this.#nodes.delete(key.sk);
       return;
     }
-    const node = objectOf(newImage) as KubeNode;
+    const node = storedObject(newImage) as KubeNode;
     const ready = readyOf(node);
     const isOut = (node.spec?.taints ?? []).some((taint) => taint.key === OUT_OF_SERVICE);
     const inUse = ((node.status?.['volumesInUse'] as readonly string[] | undefined) ?? []).join();
@@ -147,7 +148,7 @@ class VolumesAreKept implements VolumeLaw {
   #changePod({ key, newImage, oldImage, atMs }: TimedChange): void {
     const text = unpackText(OBJECT.object.of((newImage ?? oldImage)!));
     if (!text.includes(VOLUME_ID_START)) return;
-    const pod: KubeObject = objectOf((newImage ?? oldImage)!);
+    const pod: KubeObject = storedObject((newImage ?? oldImage)!);
     const volumeId = volumeIdOfPod(pod);
     if (volumeId === undefined) return;
     const phase = pod.status?.['phase'];

@@ -12,9 +12,10 @@ import {
   objectSortKey,
   RESOURCE_VERSIONS_PER_MS,
 } from '../../shared/store/layout.ts';
-import { type LogEntry, logEntries, objectOf } from '../../shared/store/object-record.ts';
+import { type LogEntry, logEntries } from '../../shared/store/object-record.ts';
 import type { TimedChange } from '../recent-changes.ts';
 import { type Law, type LawContext, seconds } from './law.ts';
+import { storedObject } from './stored-object.ts';
 
 export type WatchedResource = 'nodes' | 'pods';
 type EventType = 'ADDED' | 'MODIFIED' | 'DELETED';
@@ -144,8 +145,8 @@ class WatchersReceiveEveryChange implements WatchLaw {
             this.#fail(followed, `cannot receive ${sk}: it was written without a log record`, sk);
           continue;
         }
-        const before = change.oldImage === undefined ? undefined : objectOf(change.oldImage);
-        const now = change.newImage === undefined ? undefined : objectOf(change.newImage);
+        const before = change.oldImage === undefined ? undefined : storedObject(change.oldImage);
+        const now = change.newImage === undefined ? undefined : storedObject(change.newImage);
         const type = now === undefined ? 'DELETED' : before === undefined ? 'ADDED' : 'MODIFIED';
         for (const followed of followers) {
           const { selects } = followed.watcher;

@@ -9,8 +9,8 @@ import type {
   KubePod,
   OwnerReference,
 } from '../../shared/kinds/types.ts';
-import { objectOf } from '../../shared/store/object-record.ts';
 import type { TimedChange } from '../recent-changes.ts';
+import { storedObject } from './stored-object.ts';
 
 interface Kinds {
   readonly deployments: KubeDeployment;
@@ -112,7 +112,7 @@ export function createWorkloadWorld(): WorkloadWorld {
         const resource = name as Resource;
         const stored = objects.get(resource)!;
         const before = stored.get(key.sk);
-        const after = newImage === undefined ? undefined : objectOf(newImage);
+        const after = newImage === undefined ? undefined : storedObject(newImage);
         if (before !== undefined) forget(resource, key.sk, before);
         if (after === undefined) stored.delete(key.sk);
         else {
