@@ -132,6 +132,8 @@ export interface LongLaws {
   onFault(faults: readonly unknown[]): void;
   onSilence(node: number): void;
   onReturn(node: number): void;
+  /** The figures up to now, without hours. */
+  current(): LongTally;
   tally(): LongTally;
 }
 
@@ -180,6 +182,7 @@ export function longLaws(options: LongLawsOptions): LongLaws {
     onFault: (faults) => checks.onFault(faults),
     onSilence: (node) => checks.onSilence(node),
     onReturn: (node) => checks.onReturn(node),
+    current: () => checks.current,
     tally: () => checks.sumUp(),
   };
 }
@@ -241,6 +244,10 @@ class LongChecks {
       this.#failedNow = true;
     };
     this.#chain = chainIsOne({ plan, nowMs: () => time.nowMs(), most, fail }, startMs);
+  }
+
+  get current(): LongTally {
+    return this.#tally;
   }
 
   /** At the end of the run. */

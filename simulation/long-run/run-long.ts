@@ -27,7 +27,7 @@ import { EXPIRE_EVERY_MS, FleetTables, nameOf, nodeNamed } from './fleet-tables.
 import { type FollowedIntervals, followedIntervals } from './followed-intervals.ts';
 import { Heartbeats } from './heartbeats.ts';
 import { changeLabels } from './label-changes.ts';
-import { type LongLaws, longLaws, type WrongMark } from './long-laws.ts';
+import { type LongLaws, type LongTally, longLaws, type WrongMark } from './long-laws.ts';
 import { type LongResult, longResult } from './long-result.ts';
 import { firstKindOf, KINDS, type Kind, labelsOf, MIXED_POLICIES, policyOfKind } from './mixed-fleet.ts';
 import { makePromises } from './promises.ts';
@@ -88,6 +88,8 @@ export interface LongOptions {
   /** The policies of a mixed fleet. Default: MIXED_POLICIES. */
   readonly policies?: readonly Policy[];
   readonly onWrongMark?: (mark: WrongMark) => void;
+  /** The run ends as soon as this is true. Default: after its hours. */
+  readonly until?: (current: LongTally) => boolean;
   /** A bug to plant: the laws must report it. */
   readonly plant?: {
     readonly policy?: Partial<Policy>;
@@ -155,7 +157,8 @@ export async function runLong(options: LongOptions): Promise<LongResult> {
   const silences = startSilences(setup, tables, laws, sites);
   if (setup.isMixed) startPeople(setup, { tables, laws, intervals, functions, silences });
   expireItems(setup, tables);
-  await time.run(endMs, () => false);
+  const { until = () => false } = options;
+  await time.run(endMs, () => until(laws.current()));
   const { user, system } = process.cpuUsage(startedMs);
   return longResult({
     options,

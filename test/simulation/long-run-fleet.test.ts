@@ -103,7 +103,13 @@ describe('a planted bug of profiles and promises is found', { timeout: TIMEOUT_M
       [],
     ],
   ])('%s', async (_, planted, law, kinds) => {
-    const result = await runLong({ ...QUIET, ...planted });
+    const result = await runLong({
+      ...QUIET,
+      ...planted,
+      until: (current) =>
+        current[law] > 0 &&
+        (law === 'wrongProfiles' || kinds.every((kind) => (current.profiles[kind]?.[law] ?? 0) > 0)),
+    });
     expect(result[law]).toBeGreaterThan(0);
     if (law === 'wrongProfiles') return;
     for (const kind of kinds) expect(result.profiles[kind]?.[law]).toBeGreaterThan(0);
