@@ -16,6 +16,7 @@ import { defaultPolicy, type Policy } from '../../shared/fleet/policy.ts';
 import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
 import type { ApiAddress } from '../../shared/kinds/namespaces/contents.ts';
 import type { KubeObject } from '../../shared/kinds/types.ts';
+import type { HttpResponse } from '../../shared/kubernetes/request/http.ts';
 import type { ItemStore } from '../../shared/store/item-store.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 
@@ -185,17 +186,37 @@ export function apiInMemory(
         body: payload,
         sourceIp: '192.0.2.9',
       });
-      const bytes = typeof answer.body === 'string' ? Buffer.from(answer.body) : answer.body;
-      const text = Buffer.from(bytes).toString('utf8');
-      let parsed: unknown;
-      try {
-        parsed = JSON.parse(text);
-      } catch {
-        parsed = undefined;
-      }
-      return { code: answer.status, headers: answer.headers, text, bytes, body: parsed };
+      return readLazily(answer);
     },
   };
+}
+
+/** Most answers are read in one form only. */
+function readLazily({ status, headers, body }: HttpResponse): ApiAnswer {
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+  let text: string | undefined;
+  let parsed: { readonly value: unknown } | undefined;
+  return {
+    code: status,
+    headers,
+    bytes,
+    get text() {
+      text ??= Buffer.from(bytes).toString('utf8');
+      return text;
+    },
+    get body() {
+      parsed ??= { value: jsonIn(this.text) };
+      return parsed.value;
+    },
+  };
+}
+
+function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Lines of a watch. */

@@ -79,7 +79,7 @@ function placesIn(schema: Schema, steps: Place['steps'] = []): readonly Place[] 
 function plainValue(schema: Schema, key: string, index: number): unknown {
   switch (schema.kind) {
     case 'struct':
-      return itemOf(schema, index, false);
+      return itemsOf(schema, false)(index);
     case 'map':
       return {};
     case 'list':
@@ -109,12 +109,13 @@ function plainValue(schema: Schema, key: string, index: number): unknown {
 
 const isPlain = ({ schema }: Field): boolean => !['struct', 'list', 'map'].includes(schema.kind);
 
-function itemOf(schema: Schema, index: number, full: boolean, key = '', keys: readonly string[] = []): unknown {
-  if (schema.kind !== 'struct') return plainValue(schema, key, index);
+/** Items that differ by their index. */
+function itemsOf(schema: Schema, full: boolean, key = '', keys: readonly string[] = []): (index: number) => unknown {
+  if (schema.kind !== 'struct') return (index) => plainValue(schema, key, index);
   const fields = Object.entries(schema.fields);
   const needed = fields.filter(([name, field]) => field.required || keys.includes(name) || (full && isPlain(field)));
   const chosen = needed.length > 0 ? needed : fields.filter(([, field]) => isPlain(field)).slice(0, 1);
-  return Object.fromEntries(chosen.map(([name, field]) => [name, plainValue(field.schema, name, index)]));
+  return (index) => Object.fromEntries(chosen.map(([name, field]) => [name, plainValue(field.schema, name, index)]));
 }
 
 interface Repetition {
@@ -127,11 +128,17 @@ function repetition({ steps, repeated }: Place, bytes: number, { full, distinct 
   const entries: [string, unknown][] = [];
   const items = repeated.kind === 'list' ? repeated.items : repeated.values;
   const keys = repeated.kind === 'list' ? [...repeated.mapKeys, repeated.mergeKey ?? ''] : [];
+  const itemAt = itemsOf(items, full, name, keys);
+  let item = itemAt(0);
+  let length = JSON.stringify(item).length;
   for (let left = bytes, index = 0; left > 0; index += 1) {
+    if (distinct && index > 0) {
+      item = itemAt(index);
+      length = JSON.stringify(item).length;
+    }
     const key = `k${index}`;
-    const item = itemOf(items, distinct ? index : 0, full, name, keys);
     entries.push([key, item]);
-    left -= JSON.stringify(item).length + 1 + (repeated.kind === 'map' ? key.length + 3 : 0);
+    left -= length + 1 + (repeated.kind === 'map' ? key.length + 3 : 0);
   }
   return {
     entries,
@@ -148,7 +155,7 @@ function placed(object: Json, { steps }: Place, value: unknown): Json {
       at[key] = value;
       break;
     }
-    at[key] ??= schema.kind === 'struct' ? itemOf(schema, 0, false) : plainValue(schema, key, 0);
+    at[key] ??= schema.kind === 'struct' ? itemsOf(schema, false)(0) : plainValue(schema, key, 0);
     at = at[key] as Json;
   }
   return copy;
