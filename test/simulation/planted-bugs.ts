@@ -284,7 +284,7 @@ export const PLANTED: readonly PlantedBug[] = [
   {
     bug: 'a mounted volume that is never detached',
     laws: ['volumes'],
-    seed: 36,
+    seed: 2,
     plant: withPolicy({ disableForceDetachOnTimeout: true }),
     options: { parts: ['volumes'], faults: [] },
   },

@@ -69,19 +69,20 @@ const PLANTED: readonly PlantedBug[] = [
     bug: 'a removal without a condition on heartbeats',
     laws: ['S2'],
     plant: staleRemoval(),
-    seed: 2,
+    seed: 7,
   },
   { bug: 'a ReplicaSet that replaces pods before they stop', laws: ['S2'], plant: replacesTerminating },
   {
     bug: 'a machine that starts what it remembers, and counts from its boot',
     laws: ['S2'],
     plant: { offlineRules: { startsRemembered: true } },
+    seed: 2,
   },
   {
     bug: 'a machine that counts from the answer of a heartbeat',
     laws: ['S2'],
     plant: { offlineRules: { counted: ({ received, isRelayed }) => (isRelayed ? undefined : received) } },
-    seed: 2,
+    seed: 6,
     options: { troubles: ['lateAnswers'] },
   },
   {
@@ -94,7 +95,7 @@ const PLANTED: readonly PlantedBug[] = [
     bug: 'a machine that believes its relay',
     laws: ['S2'],
     plant: { ...LYING_RELAYS.plant, offlineRules: { counted: ({ sent }) => sent } },
-    seed: 5,
+    seed: 7,
     options: { parts: LYING_RELAYS.parts, troubles: ['cut'] },
   },
   {

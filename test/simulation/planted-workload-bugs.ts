@@ -138,7 +138,7 @@ export const PLANTED_IN_WORKLOADS: readonly PlantedBug[] = [
   {
     bug: 'a Recreate that does not wait for the old pods',
     laws: ['L14'],
-    seed: 32,
+    seed: 9,
     plant: ofDeployment(({ spec }) =>
       spec?.strategy?.type === 'Recreate'
         ? { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0, maxUnavailable: '100%' } }
@@ -207,7 +207,7 @@ export const PLANTED_IN_WORKLOADS: readonly PlantedBug[] = [
   {
     bug: 'a rollout that ignores the gate',
     laws: ['L15'],
-    seed: 32,
+    seed: 6,
     plant: onlyFor('workloads', seenThrough({ read: withOpenGate })),
     options: { ...PART, faults: ['apiOutage'], faultsAStorm: 28 },
   },
