@@ -30,7 +30,7 @@ export interface NewObject extends CountedResource {
   readonly compared?: (object: KubeObject) => Readonly<Record<string, unknown>>;
 }
 
-/** How the creation of one object that is no pod ends. `quotas`: to write in the same commit. */
+/** Whether one object that is no pod may be created. `quotas`: to write in the same commit. */
 export type Permission =
   | { readonly kind: 'permitted'; readonly object: KubeObject; readonly quotas: readonly ObjectWrite[] }
   | { readonly kind: 'refused'; readonly message: string; readonly retryMs: number }

@@ -173,7 +173,7 @@ describe('the claim of an ephemeral volume', () => {
   });
 });
 
-it('pods whose claims wait for admission are not created, and neither are those after them', async () => {
+it('pods are not created while their claims wait for admission, and neither are those after them', async () => {
   let isAnswered = false;
   const cluster = workloadCluster({
     admitObjects: async (_creator, { resource }, objects) => {

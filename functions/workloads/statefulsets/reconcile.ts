@@ -273,7 +273,7 @@ async function createMissing(
     return make(name, dependencies.random.uuid(), own);
   };
   const applied = await createPods(dependencies, sync, {
-    // Those with claims: a pod whose claims wait for admission waits with them.
+    // Those with claims: the others wait for admission with theirs.
     count: claims.size,
     nameOf,
     make: makePod,
