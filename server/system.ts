@@ -7,13 +7,12 @@ import { type ApiOptions, composeApiAndAdmission } from '../functions/api/work.t
 import { sha256Of } from '../functions/heartbeat/sha256.ts';
 import { type RenewLeaseDependencies, serveHeartbeat } from '../functions/heartbeat/work.ts';
 import type { Authenticator } from '../shared/access/authenticator.ts';
-import { defined } from '../shared/defined.ts';
+import { controllerObjects } from '../shared/admission/controller-objects.ts';
 import { beatTimesOf } from '../shared/fleet/nodes/node-profile.ts';
 import { gzip } from '../shared/gzip.ts';
 import type { HttpRequest, HttpResponse } from '../shared/kubernetes/request/http.ts';
 import { type ControllerOptions, type FleetControllers, fleetControllers } from './fleet-controllers.ts';
 import { sha256 } from './sha256.ts';
-import { controllerObjects } from './webhooks/controller-objects.ts';
 
 export interface SystemOptions extends ControllerOptions {
   readonly authenticator: Authenticator;
@@ -38,8 +37,7 @@ export const inProcess = { hash: sha256, readYaml, gzip } as const;
 /** Once per process: the parts have caches and shares of their users. */
 export function composeSystem(options: SystemOptions): System {
   const { serve: api, admission } = composeApiAndAdmission({ ...inProcess, ...options, ...options.api });
-  // A process that calls webhooks: in the others no policy is evaluated for what controllers create.
-  const admitObjects = options.api?.webhooksOf && controllerObjects({ ...options, admission });
+  const admitObjects = controllerObjects({ ...options, admission });
   return {
     api,
     heartbeat: serveHeartbeat({
@@ -52,6 +50,6 @@ export function composeSystem(options: SystemOptions): System {
       sha256: sha256Of,
       ...options.heartbeat,
     }),
-    controllers: fleetControllers({ sha256, ...options, ...defined({ admitObjects }) }),
+    controllers: fleetControllers({ sha256, ...options, admitObjects }),
   };
 }

@@ -13,7 +13,7 @@ import { type BundleFile, keepBundles, keptBundles } from './kept-bundles.ts';
  * In these functions on-demand imports become files of their own (`chunk-….mjs`), read when needed instead of at each
  * cold start.
  */
-const SPLIT: ReadonlySet<FunctionName> = new Set(['api', 'cloud-node', 'heartbeat', 'pod-gc', 'watch']);
+const SPLIT: ReadonlySet<FunctionName> = new Set(['api', 'cloud-node', 'heartbeat', 'pod-gc', 'watch', 'workloads']);
 
 type Esbuild = typeof import('esbuild');
 

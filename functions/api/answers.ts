@@ -1,5 +1,6 @@
 /** What the API answers: every verb, documents, and requests on what is not stored. */
 import { METRICS_PATH } from '../../shared/access/authorize.ts';
+import { admitByPolicies } from '../../shared/admission/admit-by-policies.ts';
 import type { Answers, Call, UnstoredRequest } from '../../shared/api/call.ts';
 import { readLog } from '../../shared/api/logs/read-log.ts';
 import { watch } from '../../shared/api/watch/watch-call.ts';
@@ -9,7 +10,6 @@ import type { HttpResponse } from '../../shared/kubernetes/request/http.ts';
 import type { ResourceTarget } from '../../shared/kubernetes/request/request.ts';
 import { answerAccessReview } from './access/access-review.ts';
 import { reviews } from './access/self-reviews.ts';
-import { admitByPolicies } from './admission/policies/admit-by-policies.ts';
 import { answerNodeUpdate } from './agents/node-updates.ts';
 import { answerChangeRead } from './changes/change-reads.ts';
 import { changeReads } from './changes/kind.ts';

@@ -1,15 +1,14 @@
 import type { AccountTokenIssuer } from '../../shared/access/account-tokens.ts';
+import type { AdmissionDependencies } from '../../shared/admission/admit-by-policies.ts';
+import type { AdmissionWebhooks } from '../../shared/admission/admitted-write.ts';
 import type { Call, ReadDependencies } from '../../shared/api/call.ts';
 import type { CidrSet } from '../../shared/fleet/cidrs/cidr-set.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
-import type { AdmissionPolicies } from '../../shared/kinds/admission-policies/policy-memory.ts';
-import type { CustomKinds } from '../../shared/kinds/custom-resources/kinds.ts';
 import type { ActingNodes } from '../../shared/kinds/effects.ts';
 import type { NamespacePolicies } from '../../shared/kinds/quotas/namespace-policies.ts';
 import type { KubeObject } from '../../shared/kinds/types.ts';
 import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/request/http.ts';
 import type { RefuseSigningRequest } from './access/signing-requester.ts';
-import type { AdmissionWebhooks } from './admission/admitted-write.ts';
 import type { AnswerNodeVolumes } from './agents/node-volumes.ts';
 import type { ReadHolders } from './agents/release-holders.ts';
 import type { AcceptNodeSession } from './connections/node-sessions.ts';
@@ -19,7 +18,9 @@ import type { StaticDocuments } from './discovery/static-documents.ts';
 import type { AnswerNodeLogs } from './logs/node-logs.ts';
 
 /** Dependencies of the verbs, created once per process by compose.ts. */
-export interface ApiDependencies extends Pick<ReadDependencies, 'storageOf' | 'random' | 'pause'> {
+export interface ApiDependencies extends Pick<ReadDependencies, 'random' | 'pause'>, AdmissionDependencies {
+  /** Absent: no webhooks are called, and configurations of them are refused. */
+  readonly webhooks?: AdmissionWebhooks;
   /** The CIDRs from which nodes get their pod CIDRs. Empty while allocation is off. */
   readonly cidrSets: readonly CidrSet[];
   /** tolerationSeconds of the default tolerations. Seconds. */
@@ -36,12 +37,6 @@ export interface ApiDependencies extends Pick<ReadDependencies, 'storageOf' | 'r
   readonly podEvictionTimeoutOn?: (nodeLabels: Readonly<Record<string, string>> | undefined) => number;
   /** The disruption budgets of a pod, each with its current status. */
   readonly budgetsCovering: (pod: KubeObject) => Promise<readonly KubeObject[]>;
-  /** Admission policies and configurations of webhooks, in memory. */
-  readonly admissionPolicies: AdmissionPolicies;
-  /** Kinds that definitions add, as parameters of policies. */
-  readonly customs: Pick<CustomKinds, 'findKind'>;
-  /** Calls admission webhooks. Absent: none are called, and configurations of them are refused. */
-  readonly webhooks?: AdmissionWebhooks;
   /** ResourceQuotas and LimitRanges, for admission. */
   readonly namespacePolicies: NamespacePolicies;
 }

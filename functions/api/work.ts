@@ -4,6 +4,8 @@ import type { AccountKeys, AccountTokenIssuer } from '../../shared/access/accoun
 import { bootstrapTokenStore } from '../../shared/access/bootstrap-token-store.ts';
 import { nodeKeyStore } from '../../shared/access/node-key-store.ts';
 import type { ReadPublicKey } from '../../shared/access/node-keys.ts';
+import { admitByPolicies, type PolicyAdmission } from '../../shared/admission/admit-by-policies.ts';
+import type { AdmissionWebhooks, AdmittedCall } from '../../shared/admission/admitted-write.ts';
 import type { AnswerPodLog, AnswerWatch } from '../../shared/api/call.ts';
 import { type RequestOptions, requestDependencies } from '../../shared/api/request-dependencies.ts';
 import { serveApi } from '../../shared/api/serve.ts';
@@ -25,8 +27,6 @@ import type { EnrolDependencies } from './access/enrol-node.ts';
 import { answerEnrolment } from './access/enrolment.ts';
 import { answerSelfReviews } from './access/self-review.ts';
 import { refuseSigningRequests } from './access/signing-requester.ts';
-import type { AdmissionWebhooks, AdmittedCall } from './admission/admitted-write.ts';
-import { admitByPolicies, type PolicyAdmission } from './admission/policies/admit-by-policies.ts';
 import { policyEnforcers } from './admission/policy-enforcers.ts';
 import { answerNodeVolumes } from './agents/node-volumes.ts';
 import { releaseHolders } from './agents/release-holders.ts';

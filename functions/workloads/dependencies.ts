@@ -1,3 +1,4 @@
+import type { AdmitObjects } from '../../shared/admission/created-object.ts';
 import { type DefinitionCatalog, definitionCatalog } from '../../shared/kinds/customresourcedefinitions/catalog.ts';
 import { type NamespacePolicies, namespacePolicies } from '../../shared/kinds/quotas/namespace-policies.ts';
 import type { KubeObject, KubePersistentVolume, KubeStorageClass } from '../../shared/kinds/types.ts';
@@ -6,7 +7,6 @@ import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';
 import { type NodeCopy, nodeCopy } from './daemonsets/node-copy.ts';
 import { type Announcements, announcements } from './endpoints/announcements.ts';
 import { type NodeZones, nodeZones } from './endpoints/node-zones.ts';
-import type { AdmitObjects } from './pods/created-objects.ts';
 import { type KnownSelectors, knownSelectors } from './pods/known-selectors.ts';
 import { listObjects } from './pods/list-objects.ts';
 import { type SpacedCounts, spacedCounts } from './pods/spaced-counts.ts';

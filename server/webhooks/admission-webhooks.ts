@@ -11,9 +11,9 @@
  * its webhooks are called again with the newer object. They have no side effects (validate-webhooks.ts).
  */
 
-import type { AdmissionWebhooks, AdmittedWrite } from '../../functions/api/admission/admitted-write.ts';
-import { matchesSelectors, readsNamespace } from '../../functions/api/admission/policies/match.rule.ts';
-import { MutationFault, withIdentityOf } from '../../functions/api/admission/policies/mutation.rule.ts';
+import type { AdmissionWebhooks, AdmittedWrite } from '../../shared/admission/admitted-write.ts';
+import { matchesSelectors, readsNamespace } from '../../shared/admission/match.rule.ts';
+import { MutationFault, withIdentityOf } from '../../shared/admission/mutation.rule.ts';
 import type { ReadDependencies } from '../../shared/api/call.ts';
 import type { KubeMutatingWebhookConfiguration, KubeObject, MutatingWebhook } from '../../shared/kinds/types.ts';
 import { parseJson } from '../../shared/kubernetes/json.ts';

@@ -1,7 +1,7 @@
 /** The version of a kind in which a webhook receives a write, and what converts its objects. */
 
-import type { AdmittedCall } from '../../functions/api/admission/admitted-write.ts';
-import { type MatchedRequest, matchesRules } from '../../functions/api/admission/policies/match.rule.ts';
+import type { AdmittedCall } from '../../shared/admission/admitted-write.ts';
+import { type MatchedRequest, matchesRules } from '../../shared/admission/match.rule.ts';
 import type { ResourceDescriptor } from '../../shared/kinds/descriptor.ts';
 import { findResource } from '../../shared/kinds/registry.ts';
 import { schemaFor } from '../../shared/kinds/schemas.ts';

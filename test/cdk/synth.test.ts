@@ -69,6 +69,8 @@ const LOADED_ON_DEMAND: Readonly<Record<string, readonly RegExp[]>> = {
   watch: [],
   'cloud-node': [/DescribeInstances/],
   'pod-gc': [/DescribeInstances/],
+  // The API's kinds and expressions, for admission policies.
+  workloads: [/Pods that are ready\./, /kubernetes\.authorization\.Authorizer/],
 };
 
 describe('synth', () => {

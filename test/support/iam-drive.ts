@@ -104,6 +104,7 @@ export async function driveEverything(recordFile: string, say: (line: string) =>
       routedServices,
       customResources,
       deployedPods,
+      refusedSets,
       deletedNode,
       newInstance,
       strangers,
@@ -842,6 +843,58 @@ async function deployedPods({ send, gone, shows }: Stage): Promise<void> {
   await gone(`${DEPLOYMENTS}/deployed`);
   await counted(SETS, 0);
   await counted(PODS, 0);
+}
+
+/** A policy refuses a ReplicaSet, with parameters, the namespace, and what the controller may do. */
+async function refusedSets({ send, gone }: Stage): Promise<void> {
+  const registration = '/apis/admissionregistration.k8s.io/v1';
+  const mayCreate = "authorizer.group('apps').resource('replicasets').namespace('default').check('create').allowed()";
+  const rule = { operations: ['CREATE'], apiGroups: ['apps'], apiVersions: ['v1'], resources: ['replicasets'] };
+  const expression = `${mayCreate} && params.data.image == namespaceObject.metadata.name`;
+  const maps = '/api/v1/namespaces/default/configmaps';
+  await mustBe(201, send('POST', maps, { metadata: { name: 'images' }, data: { image: 'none' } }));
+  await mustBe(
+    201,
+    send('POST', `${registration}/validatingadmissionpolicies`, {
+      metadata: { name: 'sets' },
+      spec: {
+        paramKind: { apiVersion: 'v1', kind: 'ConfigMap' },
+        matchConstraints: { objectSelector: { matchLabels: { app: 'refused' } }, resourceRules: [rule] },
+        validations: [{ expression }],
+      },
+    }),
+  );
+  await mustBe(
+    201,
+    send('POST', `${registration}/validatingadmissionpolicybindings`, {
+      metadata: { name: 'sets' },
+      spec: {
+        policyName: 'sets',
+        paramRef: { name: 'images', parameterNotFoundAction: 'Deny' },
+        validationActions: ['Deny'],
+      },
+    }),
+  );
+  const template = (image: string) => ({
+    metadata: { labels: { app: 'refused' } },
+    spec: { containers: [{ name: 'main', image }] },
+  });
+  const spec = { replicas: 0, selector: { matchLabels: { app: 'refused' } }, template: template('first') };
+  await mustBe(201, send('POST', DEPLOYMENTS, { metadata: { name: 'refused' }, spec }));
+  // The function may have looked for policies a moment before.
+  let images = 0;
+  await until(
+    async () => {
+      images += 1;
+      await send('PATCH', `${DEPLOYMENTS}/refused`, { spec: { template: template(`image-${images}`) } }, MERGE);
+      return JSON.stringify((await send('GET', `${DEPLOYMENTS}/refused`)).body).includes('ReplicaSetCreateError');
+    },
+    { withinMs: STORY_MS_MAX, what: 'a ReplicaSet that a policy refuses' },
+  );
+  await mustBe(200, send('DELETE', `${registration}/validatingadmissionpolicybindings/sets`));
+  await mustBe(200, send('DELETE', `${registration}/validatingadmissionpolicies/sets`));
+  await mustBe(200, send('DELETE', `${DEPLOYMENTS}/refused`));
+  await gone(`${DEPLOYMENTS}/refused`);
 }
 
 /** A person deletes a Node; its machine registers again. */

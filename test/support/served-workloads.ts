@@ -3,11 +3,14 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { passesWorkloadFilter } from '../../server/changes/change-filters.ts';
 import { fleetControllers } from '../../server/fleet-controllers.ts';
-import { type ControllerObjectParts, controllerObjects } from '../../server/webhooks/controller-objects.ts';
+import { type ControllerObjectParts, controllerObjects } from '../../shared/admission/controller-objects.ts';
+import type { AdmitObjects } from '../../shared/admission/created-object.ts';
+import { policiesOnDemand } from '../../shared/admission/policies-on-demand.ts';
 import { defined } from '../../shared/defined.ts';
 import { defaultPolicy, type Policy } from '../../shared/fleet/policy.ts';
 import type { ConsumedUnits, ItemStore } from '../../shared/store/item-store.ts';
 import { type MemoryItemStore, memoryItemStore } from '../../shared/store/memory/item-store.ts';
+import { workDependencies } from '../../shared/ticks/dependencies.ts';
 import { apiInMemory } from './api-in-memory.ts';
 
 const ROUNDS_MAX = 100;
@@ -22,10 +25,10 @@ export interface ServedWorkloadsOptions {
   /** Tables that another cluster of this kind has already. */
   readonly sharedItems?: MemoryItemStore;
   /**
-   * What controllers create is admitted, as in a process that calls webhooks: by the policies of the API, or by this.
-   * Absent: it is written as made.
+   * What controllers create is admitted: by the policies of the API, as in a process that calls webhooks; by policies
+   * on demand, as in a function; or by this. Absent: it is written as made.
    */
-  readonly admission?: 'policies' | ControllerObjectParts['admission'];
+  readonly admission?: 'policies' | 'on demand' | ControllerObjectParts['admission'];
   /** Absent: the default policy. */
   readonly policy?: Policy;
 }
@@ -40,10 +43,7 @@ export function servedWorkloads(options: ServedWorkloadsOptions = {}) {
   let seen = 0;
   const silent = () => {};
   const clock = { nowMs: api.nowMs };
-  const { admission } = options;
-  const admitObjects =
-    admission && controllerObjects({ clock, pause, admission: admission === 'policies' ? api.admission : admission });
-  const controllers = fleetControllers({
+  const common = {
     items: options.controllerStore?.(items) ?? items,
     clock,
     random: {
@@ -56,9 +56,14 @@ export function servedWorkloads(options: ServedWorkloadsOptions = {}) {
     policy: options.policy ?? defaultPolicy,
     log: { debug: silent, info: silent, warn: silent, error: silent },
     meter: { add: silent },
-    ...authorities,
-    ...defined({ admitObjects }),
-  });
+  };
+  const admitted = (): AdmitObjects | undefined => {
+    const { admission } = options;
+    if (admission === undefined) return undefined;
+    if (admission === 'on demand') return policiesOnDemand(workDependencies(common));
+    return controllerObjects({ clock, pause, admission: admission === 'policies' ? api.admission : admission });
+  };
+  const controllers = fleetControllers({ ...common, ...authorities, ...defined({ admitObjects: admitted() }) });
   const cluster = {
     api,
     controllers,

@@ -1,6 +1,8 @@
 /** Which admission checks a request passes before it writes, by its resource and its user. */
 
 import { NODES_GROUP } from '../../../shared/access/authorize.ts';
+import { admitByPolicies, type PolicyAdmission } from '../../../shared/admission/admit-by-policies.ts';
+import type { AdmittedCall } from '../../../shared/admission/admitted-write.ts';
 import type { Call } from '../../../shared/api/call.ts';
 import { defined } from '../../../shared/defined.ts';
 import { PLANNED_SILENCE_SECONDS_MAX, promiseFault } from '../../../shared/fleet/nodes/planned-silence.ts';
@@ -18,11 +20,9 @@ import type { ServeDependencies } from '../dependencies.ts';
 import type { WriteOptions } from '../verbs/write-options.ts';
 import { admitPriorityClass } from './admit-creation.ts';
 import { definitionAdmission } from './admit-definition.ts';
+import { admitPolicy, isAdmissionKind } from './admit-policy.ts';
 import { signingRequestAdmission } from './admit-signing-request.ts';
-import type { AdmittedCall } from './admitted-write.ts';
 import { escalationCheck, isPolicy } from './escalation.ts';
-import { admitByPolicies, type PolicyAdmission } from './policies/admit-by-policies.ts';
-import { admitPolicy, isAdmissionKind } from './policies/admit-policy.ts';
 import { nodeRestriction, type RestrictedVerb } from './restrict-node.ts';
 
 type Admission = Pick<WriteOptions, 'admit' | 'admitStored'>;

@@ -1,12 +1,12 @@
 /** Configurations of webhooks: their refusal where none are called, and warnings. The calls: server/webhooks. */
 
+import { matchesRules } from '../../../shared/admission/match.rule.ts';
+import { renewalOfNode } from '../../../shared/admission/node-renewal.ts';
 import { validateWebhooks } from '../../../shared/kinds/admission-policies/validate-webhooks.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import type { KubeMutatingWebhookConfiguration } from '../../../shared/kinds/types.ts';
 import { forbiddenField } from '../../../shared/kubernetes/causes.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
-import { matchesRules } from './policies/match.rule.ts';
-import { renewalOfNode } from './policies/node-renewal.ts';
 
 const NOT_CALLED =
   'no webhook is called here: only nodekeeper serve over its own file calls them, because functions on AWS reach no ' +
@@ -24,7 +24,7 @@ export async function admitWebhooks(
   if (!isCalled) throw refuse([forbiddenField('webhooks', NOT_CALLED)]);
   const faults = validateWebhooks(webhooks);
   if (faults.length > 0) throw refuse(faults);
-  const { compileConditions } = await import('./policies/compile-policy.ts');
+  const { compileConditions } = await import('../../../shared/admission/compile-policy.ts');
   const causes = webhooks.flatMap((webhook, i) => compileConditions(webhook, `webhooks[${i}]`).causes);
   if (causes.length > 0) throw refuse(causes);
   const isForNodeLeases = webhooks.some(({ rules = [], matchPolicy = '' }) =>

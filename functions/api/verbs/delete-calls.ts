@@ -1,5 +1,6 @@
 /** DELETE of one object and of a collection. */
 
+import { admitByPolicies } from '../../../shared/admission/admit-by-policies.ts';
 import { type Call, selectorsOf } from '../../../shared/api/call.ts';
 import { listObjects } from '../../../shared/api/list-objects.ts';
 import { shapeList, shapeObject } from '../../../shared/api/response-shape.ts';
@@ -27,7 +28,6 @@ import { isStatusError, json, warningHeaders } from '../../../shared/kubernetes/
 import * as status from '../../../shared/kubernetes/status.ts';
 import { admitWrite } from '../admission/admit-write.ts';
 import { deleteNamespace } from '../admission/delete-namespace.ts';
-import { admitByPolicies } from '../admission/policies/admit-by-policies.ts';
 import type { ServeDependencies } from '../dependencies.ts';
 import { type DecideDeletion, type DeletedObject, type DeleteOptions, deleteObject } from './delete-object.ts';
 import { readObject } from './read-object.ts';

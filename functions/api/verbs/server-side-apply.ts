@@ -3,6 +3,8 @@
 import type { ReadYaml } from '../../../shared/api/yaml-body.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
+import { applyServerSide } from '../../../shared/kubernetes/apply/apply.ts';
+import type { Writer } from '../../../shared/kubernetes/apply/managed-fields.ts';
 import { forbiddenField, required } from '../../../shared/kubernetes/causes.ts';
 import { fieldWarnings, strictDecodingMessage, typeFaultMessage } from '../../../shared/kubernetes/decode.ts';
 import { inUnicode } from '../../../shared/kubernetes/json.ts';
@@ -15,8 +17,6 @@ import {
 import { isAskedFor } from '../../../shared/kubernetes/request/request.ts';
 import type { StructSchema } from '../../../shared/kubernetes/schema.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
-import { applyServerSide } from './apply.ts';
-import type { Writer } from './managed-fields.ts';
 
 export interface ApplyBody {
   readonly applied: unknown;

@@ -1,6 +1,7 @@
 /** Parts that all writes of one object share: options, number of attempts, and the checks of every kind. */
 
 import type { UserInfo } from '../../../shared/access/user-info.ts';
+import type { WriteAdmission } from '../../../shared/admission/admit-by-policies.ts';
 import { type Backoff, backoffMs } from '../../../shared/backoff.ts';
 import { defined } from '../../../shared/defined.ts';
 import type { PrepareContext, ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
@@ -14,7 +15,7 @@ export const WRITE_ATTEMPTS_MAX = 24;
 /** The longest pause before another attempt. */
 const PAUSES: Backoff = { firstMs: 4, limitMs: 300, jitter: [0, 1] };
 
-export interface WriteOptions {
+export interface WriteOptions extends Partial<WriteAdmission> {
   readonly nowMs: number;
   /** Who writes. Absent: the system itself. */
   readonly user?: UserInfo;
@@ -22,16 +23,6 @@ export interface WriteOptions {
   readonly dryRun: boolean;
   /** Returns `next` with managedFields that name the writer. `live`: the stored object. Absent: no managedFields. */
   readonly track?: (next: KubeObject, live: KubeObject | undefined) => KubeObject;
-  /**
-   * Throws the Status of a refusal that depends on the objects. `next`: the object to store, undefined for a deletion.
-   * `stored`: the current object, undefined for a creation. Called before each attempt, dry runs included.
-   */
-  readonly admit?: (next: KubeObject | undefined, stored: KubeObject | undefined) => Promise<void>;
-  /**
-   * Returns `next` as policies of the cluster change it. Called before the object is validated, with its defaults. The
-   * same object: they do not.
-   */
-  readonly mutate?: (next: KubeObject, stored: KubeObject | undefined) => Promise<KubeObject>;
   /**
    * Checks whether the user may change `stored` at all. Called before a patch is applied. Otherwise the `test`
    * operations of a patch would reveal fields of an object that the user may not read.

@@ -1,5 +1,6 @@
 /** What a POST asks about a new object of a controller: policies and webhooks, and the quotas of its namespace. */
 
+import type { Admission, AdmissionWait, Creator, MadeObject } from '../../../shared/admission/created-object.ts';
 import { defined } from '../../../shared/defined.ts';
 import { checkQuota } from '../../../shared/kinds/quotas/quota.ts';
 import type { CountedResource } from '../../../shared/kinds/quotas/usage.ts';
@@ -7,15 +8,7 @@ import type { KubeObject, KubeResourceQuota } from '../../../shared/kinds/types.
 import { jsonEqual } from '../../../shared/kubernetes/json.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
-import {
-  type Admission,
-  type AdmissionWait,
-  type Creator,
-  invalidObject,
-  LOST,
-  lostByAdmission,
-  type MadeObject,
-} from './created-objects.ts';
+import { invalidObject, LOST, lostByAdmission } from './created-objects.ts';
 import { refOfObject } from './owner.ts';
 
 /** Until a refused creation is tried again: what refused it, such as a quota, may permit it later. Milliseconds. */

@@ -4,6 +4,7 @@
  * LimitRanger, ServiceAccount, Priority, RuntimeClass).
  */
 
+import type { Creation } from '../../../shared/admission/created-object.ts';
 import { defined } from '../../../shared/defined.ts';
 import { DEFAULT_ACCOUNT } from '../../../shared/kinds/namespaces/content-names.ts';
 import { preparePod } from '../../../shared/kinds/pods/defaults.ts';
@@ -23,7 +24,7 @@ import type {
 import { formatTime } from '../../../shared/kubernetes/time.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
 import type { PodTemplateSpec } from '../workload-types.ts';
-import { type Creation, invalidObject, LOST, lostByAdmission, type PodCreation } from './created-objects.ts';
+import { invalidObject, LOST, lostByAdmission, type PodCreation } from './created-objects.ts';
 import { prefixOf } from './generated-name.rule.ts';
 
 /** Priority classes that are searched for the default one, at most. */

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { AdmitObjects, Creation, MadeObject } from '../../../shared/admission/created-object.ts';
 import type { DecisionDraft } from '../../../shared/decisions/decision-record.ts';
 import { defaultPolicy } from '../../../shared/fleet/policy.ts';
 import { shardsOf } from '../../../shared/kinds/resources.ts';
@@ -9,7 +10,6 @@ import { workDependencies } from '../../../shared/ticks/dependencies.ts';
 import { type ScriptedOutcome, scriptedCommits } from '../../../test/support/scripted-commits.ts';
 import { workloadDependencies } from '../dependencies.ts';
 import { readFence } from '../owner-claim-store.ts';
-import type { AdmitObjects, Creation, MadeObject } from './created-objects.ts';
 import { changeOwners, commitFirst, createPods, deletePods, type PodOwner } from './pod-commits.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1);

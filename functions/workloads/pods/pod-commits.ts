@@ -9,6 +9,7 @@
  * transaction that is sent twice is refused the second time.
  */
 
+import type { Admission } from '../../../shared/admission/created-object.ts';
 import type { DecisionDraft } from '../../../shared/decisions/decision-record.ts';
 import { defined } from '../../../shared/defined.ts';
 import { subjectOf } from '../../../shared/events/record-event.ts';
@@ -20,7 +21,7 @@ import { objectSortKey, shardOf } from '../../../shared/store/layout.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
 import { claimWrite } from '../owner-claim-store.ts';
-import type { Admission, PodCreation } from './created-objects.ts';
+import type { PodCreation } from './created-objects.ts';
 import { deletionWrite } from './deletion-write.ts';
 import * as metric from './metrics.ts';
 import { chargedObjects, REFUSED_RETRY_MS } from './new-object.ts';

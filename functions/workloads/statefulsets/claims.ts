@@ -1,11 +1,12 @@
 /** Creates the claims of the pods of a StatefulSet before the pods, and keeps their owners by its retention policy. */
+
+import type { AdmissionWait } from '../../../shared/admission/created-object.ts';
 import { recordEvents, subjectOf } from '../../../shared/events/record-event.ts';
 import type { KubePersistentVolumeClaim, KubePod } from '../../../shared/kinds/types.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
 import { shortHash } from '../../../shared/text.ts';
 import { inParts } from '../../../shared/ticks/bounded-work.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
-import type { AdmissionWait } from '../pods/created-objects.ts';
 import { ensureClaim } from '../volumes/new-claim.ts';
 import type { KubeStatefulSet } from '../workload-types.ts';
 import { claimNamesFor, claimsFor, withOwnersOf } from './claims.rule.ts';

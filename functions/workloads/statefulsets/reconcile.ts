@@ -10,6 +10,7 @@
  * nothing.
  */
 
+import type { AdmissionWait } from '../../../shared/admission/created-object.ts';
 import { defined } from '../../../shared/defined.ts';
 import { recordEvents, subjectOf } from '../../../shared/events/record-event.ts';
 import { nodeRef } from '../../../shared/fleet/nodes/change-node.ts';
@@ -24,7 +25,7 @@ import type {
 } from '../../../shared/kinds/types.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
-import type { AdmissionWait, PodCreation } from '../pods/created-objects.ts';
+import type { PodCreation } from '../pods/created-objects.ts';
 import { HELD_RETRY_MS, readHold, reportHeld } from '../pods/held-rollouts.ts';
 import { podMaker } from '../pods/new-pod.ts';
 import { availableAfterMs, isAvailable, type OwnedPod, ownedPodOf } from '../pods/owned-pod.rule.ts';

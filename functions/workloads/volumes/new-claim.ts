@@ -1,4 +1,6 @@
 /** Claims that controllers create, with the defaults and the quotas of a POST. */
+
+import type { AdmissionWait, Creator } from '../../../shared/admission/created-object.ts';
 import { defaultClass, wantsDefaultClass } from '../../../shared/kinds/persistentvolumes/binding.rule.ts';
 import { preparePersistentVolumeClaim } from '../../../shared/kinds/persistentvolumes/defaults.ts';
 import { withLocalClass } from '../../../shared/kinds/storageclasses/local-class.ts';
@@ -6,7 +8,6 @@ import type { KubeObject, KubePersistentVolumeClaim, ObjectRef } from '../../../
 import { formatTime } from '../../../shared/kubernetes/time.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
-import type { AdmissionWait, Creator } from '../pods/created-objects.ts';
 import { permitted } from '../pods/new-object.ts';
 import { refOfObject } from '../pods/owner.ts';
 

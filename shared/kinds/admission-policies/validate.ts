@@ -1,6 +1,6 @@
 /**
  * Admission policies and bindings (pkg/apis/admissionregistration/validation/validation.go). Expressions are compiled
- * by the API that admits them, which loads their language only then (functions/api/admission/policies).
+ * by the API that admits them, which loads their language only then (shared/admission).
  */
 
 import {

@@ -1,4 +1,4 @@
-/** Constraints of admissionregistration.k8s.io. Those of expressions: functions/api/admission/policies. */
+/** Constraints of admissionregistration.k8s.io. Those of expressions: shared/admission. */
 import { at, type Constraint, duplicate, forbidden, invalid, on, required, unsupported } from './constraint.ts';
 import { labelSelector } from './workloads.ts';
 

@@ -1,11 +1,11 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import type { AdmittedCall } from '../../functions/api/admission/admitted-write.ts';
-import type { Creation, MadeObject } from '../../functions/workloads/pods/created-objects.ts';
-import { pods } from '../../shared/kinds/registry.ts';
-import type { KubePod } from '../../shared/kinds/types.ts';
-import { forbidden } from '../../shared/kubernetes/status.ts';
+import { pods } from '../kinds/registry.ts';
+import type { KubePod } from '../kinds/types.ts';
+import { forbidden } from '../kubernetes/status.ts';
+import type { AdmittedCall } from './admitted-write.ts';
 import { controllerObjects } from './controller-objects.ts';
+import type { Creation, MadeObject } from './created-object.ts';
 
 const ofOwner = (uid: string) => ({ kind: 'ReplicaSet', object: { metadata: { name: uid, uid } } }) as const;
 const CONTAINERS = { containers: [{ name: 'c', image: 'i' }] };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { upstream } from '../../../shared/kinds/upstream.ts';
-import { decodeStrict } from '../../../shared/kubernetes/decode.ts';
-import type { JsonObject } from '../../../shared/kubernetes/json.ts';
+import { upstream } from '../../kinds/upstream.ts';
+import { decodeStrict } from '../decode.ts';
+import type { JsonObject } from '../json.ts';
 import { fromFieldsV1, pathsOf, toFieldsV1 } from './field-set.ts';
 import {
   fieldManagerFault,

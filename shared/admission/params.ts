@@ -5,11 +5,12 @@
  * from, for each binding. A custom kind is found in the copy of the definitions: one read unit per kind.
  */
 
-import type { ResourceDescriptor } from '../../../../shared/kinds/descriptor.ts';
-import { resources } from '../../../../shared/kinds/registry.ts';
-import type { KubeObject, ParamKind, ParamRef } from '../../../../shared/kinds/types.ts';
-import { selectorFromSpec } from '../../../../shared/kubernetes/selectors.ts';
-import type { ServeDependencies } from '../../dependencies.ts';
+import type { ReadDependencies } from '../api/call.ts';
+import type { CustomKinds } from '../kinds/custom-resources/kinds.ts';
+import type { ResourceDescriptor } from '../kinds/descriptor.ts';
+import { resources } from '../kinds/registry.ts';
+import type { KubeObject, ParamKind, ParamRef } from '../kinds/types.ts';
+import { selectorFromSpec } from '../kubernetes/selectors.ts';
 
 /** Objects that parameterize one binding. */
 const PARAMS_MAX = 500;
@@ -17,7 +18,10 @@ const PARAMS_MAX = 500;
 /** Why the binding of a policy cannot be evaluated. */
 class ConfigurationFault extends Error {}
 
-type Dependencies = Pick<ServeDependencies, 'storageOf' | 'customs'>;
+export interface ParamDependencies extends Pick<ReadDependencies, 'storageOf'> {
+  /** Kinds that definitions add. */
+  readonly customs: Pick<CustomKinds, 'findKind'>;
+}
 
 export function groupAndVersionOf({ apiVersion = '' }: ParamKind): {
   readonly group: string;
@@ -29,7 +33,7 @@ export function groupAndVersionOf({ apiVersion = '' }: ParamKind): {
 
 /** The resource of a kind of parameters. undefined: it is not served. */
 export async function paramDescriptor(
-  { customs }: Pick<Dependencies, 'customs'>,
+  { customs }: Pick<ParamDependencies, 'customs'>,
   paramKind: ParamKind,
 ): Promise<ResourceDescriptor | undefined> {
   const { kind = '' } = paramKind;
@@ -45,7 +49,7 @@ type BindingParams = (
 ) => Promise<readonly (KubeObject | undefined)[] | string>;
 
 /** For the bindings of one request. @param requestNamespace '' for a cluster-scoped object */
-export function bindingParams(dependencies: Dependencies, requestNamespace: string): BindingParams {
+export function bindingParams(dependencies: ParamDependencies, requestNamespace: string): BindingParams {
   const kinds = new Map<string, Promise<ResourceDescriptor | undefined>>();
   const descriptorOf = (paramKind: ParamKind): Promise<ResourceDescriptor | undefined> => {
     const name = `${paramKind.apiVersion}, Kind=${paramKind.kind}`;
@@ -68,7 +72,7 @@ export function bindingParams(dependencies: Dependencies, requestNamespace: stri
 }
 
 async function readParams(
-  { storageOf }: Dependencies,
+  { storageOf }: ParamDependencies,
   descriptor: ResourceDescriptor,
   { name = '', namespace = '', selector, parameterNotFoundAction }: ParamRef,
   requestNamespace: string,

@@ -1,7 +1,10 @@
 /** Admission of policies and webhooks themselves: expressions are compiled, and parameters must be readable. */
 
-import type { Call } from '../../../../shared/api/call.ts';
-import { POLICIES_MAX } from '../../../../shared/kinds/admission-policies/policy-memory.ts';
+import { matchesRules } from '../../../shared/admission/match.rule.ts';
+import { renewalOfNode } from '../../../shared/admission/node-renewal.ts';
+import { groupAndVersionOf, paramDescriptor } from '../../../shared/admission/params.ts';
+import type { Call } from '../../../shared/api/call.ts';
+import { POLICIES_MAX } from '../../../shared/kinds/admission-policies/policy-memory.ts';
 import {
   admissionKinds,
   mutatingadmissionpolicies,
@@ -9,22 +12,19 @@ import {
   mutatingwebhookconfigurations,
   validatingadmissionpolicies,
   validatingwebhookconfigurations,
-} from '../../../../shared/kinds/admission-policies/serve.ts';
-import type { ResourceDescriptor } from '../../../../shared/kinds/descriptor.ts';
-import { LEASE_NAMESPACE } from '../../../../shared/kinds/leases/resource.ts';
+} from '../../../shared/kinds/admission-policies/serve.ts';
+import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
+import { LEASE_NAMESPACE } from '../../../shared/kinds/leases/resource.ts';
 import type {
   KubeMutatingAdmissionPolicy,
   KubeMutatingAdmissionPolicyBinding,
   KubeObject,
   ParamKind,
   ParamRef,
-} from '../../../../shared/kinds/types.ts';
-import { jsonEqual } from '../../../../shared/kubernetes/json.ts';
-import * as status from '../../../../shared/kubernetes/status.ts';
-import type { ServeDependencies } from '../../dependencies.ts';
-import { matchesRules } from './match.rule.ts';
-import { renewalOfNode } from './node-renewal.ts';
-import { groupAndVersionOf, paramDescriptor } from './params.ts';
+} from '../../../shared/kinds/types.ts';
+import { jsonEqual } from '../../../shared/kubernetes/json.ts';
+import * as status from '../../../shared/kubernetes/status.ts';
+import type { ServeDependencies } from '../dependencies.ts';
 
 const isWebhookKind = (descriptor: ResourceDescriptor): boolean =>
   descriptor === validatingwebhookconfigurations || descriptor === mutatingwebhookconfigurations;
@@ -42,7 +42,7 @@ export async function admitPolicy(
   const name = next.metadata.name ?? '';
   if (stored === undefined) await refuseTooMany(dependencies, descriptor, name);
   if (isWebhookKind(descriptor)) {
-    const { admitWebhooks } = await import('../webhooks.ts');
+    const { admitWebhooks } = await import('./webhooks.ts');
     return admitWebhooks(descriptor, next, dependencies.webhooks !== undefined);
   }
   if (target.subresource !== '' || jsonEqual(next.spec ?? {}, stored?.spec ?? {})) return [];
@@ -52,7 +52,7 @@ export async function admitPolicy(
     return [];
   }
   const { spec = {} }: KubeMutatingAdmissionPolicy = next;
-  const { compilePolicy } = await import('./compile-policy.ts');
+  const { compilePolicy } = await import('../../../shared/admission/compile-policy.ts');
   const { causes } = compilePolicy(spec, isMutating);
   if (causes.length > 0) throw status.invalid(descriptor, name, causes);
   if (spec.paramKind !== undefined) await requireParamAccess(dependencies, call, name, spec.paramKind);

@@ -8,24 +8,24 @@
  * another one is admitted again with the newer object. Policies of a cluster change at any time; see policy-memory.ts.
  */
 
-import type { UserInfo } from '../../../../shared/access/user-info.ts';
-import { defined } from '../../../../shared/defined.ts';
+import type { UserInfo } from '../access/user-info.ts';
+import type { ReadDependencies } from '../api/call.ts';
+import { defined } from '../defined.ts';
 import type {
+  AdmissionPolicies,
   MutatingHook,
   ValidatingHook,
   WebhookConfigurations,
-} from '../../../../shared/kinds/admission-policies/policy-memory.ts';
-import { admissionKinds } from '../../../../shared/kinds/admission-policies/serve.ts';
-import type { ResourceDescriptor } from '../../../../shared/kinds/descriptor.ts';
-import { namespaces, resources, storedAs } from '../../../../shared/kinds/registry.ts';
-import { schemaFor } from '../../../../shared/kinds/schemas.ts';
-import type { KubeObject, MatchCondition, MatchResources } from '../../../../shared/kinds/types.ts';
-import type { AccessAsked, AccessDecision } from '../../../../shared/kubernetes/cel/authorizer.ts';
-import { jsonEqual } from '../../../../shared/kubernetes/json.ts';
-import * as status from '../../../../shared/kubernetes/status.ts';
-import type { ServeDependencies } from '../../dependencies.ts';
-import type { WriteOptions } from '../../verbs/write-options.ts';
-import type { AdmittedCall, AdmittedWrite, Mutator } from '../admitted-write.ts';
+} from '../kinds/admission-policies/policy-memory.ts';
+import { admissionKinds } from '../kinds/admission-policies/serve.ts';
+import type { ResourceDescriptor } from '../kinds/descriptor.ts';
+import { namespaces, resources, storedAs } from '../kinds/registry.ts';
+import { schemaFor } from '../kinds/schemas.ts';
+import type { KubeObject, MatchCondition, MatchResources } from '../kinds/types.ts';
+import type { AccessAsked, AccessDecision } from '../kubernetes/cel/authorizer.ts';
+import { jsonEqual } from '../kubernetes/json.ts';
+import * as status from '../kubernetes/status.ts';
+import type { AdmissionWebhooks, AdmittedCall, AdmittedWrite, Mutator } from './admitted-write.ts';
 import type { CompiledPolicy } from './compile-policy.ts';
 import type { Evaluator } from './evaluate.ts';
 import {
@@ -35,16 +35,37 @@ import {
   matchesSelectors,
   readsNamespace,
 } from './match.rule.ts';
-import { bindingParams } from './params.ts';
+import { bindingParams, type ParamDependencies } from './params.ts';
 
-export interface PolicyAdmission extends Required<Pick<WriteOptions, 'admit' | 'mutate'>> {
+/** What policies and webhooks are found and evaluated with. */
+export interface AdmissionDependencies extends ParamDependencies, Pick<ReadDependencies, 'authorizer' | 'log'> {
+  /** Admission policies and configurations of webhooks, in memory. */
+  readonly admissionPolicies: AdmissionPolicies;
+  /** Calls admission webhooks. Absent: none are called. */
+  readonly webhooks?: AdmissionWebhooks;
+}
+
+export interface WriteAdmission {
+  /**
+   * Throws the Status of a refusal that depends on the objects. `next`: the object to store, undefined for a deletion.
+   * `stored`: the current object, undefined for a creation. Called before each attempt, dry runs included.
+   */
+  readonly admit: (next: KubeObject | undefined, stored: KubeObject | undefined) => Promise<void>;
+  /**
+   * Returns `next` as policies of the cluster change it. Called before the object is validated, with its defaults. The
+   * same object: they do not.
+   */
+  readonly mutate: (next: KubeObject, stored: KubeObject | undefined) => Promise<KubeObject>;
+}
+
+export interface PolicyAdmission extends WriteAdmission {
   /** Of the last attempt, for the answer. */
   readonly warnings: () => readonly string[];
 }
 
 const exempt: ReadonlySet<ResourceDescriptor> = new Set(admissionKinds);
 
-export function admitByPolicies(dependencies: ServeDependencies, call: AdmittedCall): PolicyAdmission {
+export function admitByPolicies(dependencies: AdmissionDependencies, call: AdmittedCall): PolicyAdmission {
   let ofMutation: string[] = [];
   let ofValidation: string[] = [];
   if (exempt.has(call.descriptor)) {
@@ -105,7 +126,7 @@ function matchedRequest(
 }
 
 function admissionOf(
-  dependencies: ServeDependencies,
+  dependencies: AdmissionDependencies,
   call: AdmittedCall,
   object: KubeObject | undefined,
   oldObject: KubeObject | undefined,
@@ -308,7 +329,7 @@ async function evaluateValidation(evaluator: Evaluator, compiled: CompiledPolicy
 }
 
 /** Audit annotations, and failures of bindings with the action Audit: one line of the log each. */
-function record({ log }: ServeDependencies, { descriptor, target, user }: AdmittedCall, fields: object): void {
+function record({ log }: AdmissionDependencies, { descriptor, target, user }: AdmittedCall, fields: object): void {
   const { namespace, name } = target;
   log.info('admission policy audit', {
     ...fields,
@@ -373,7 +394,7 @@ function exposedNamespace(namespace: KubeObject | undefined): KubeObject | undef
 }
 
 async function findAccess(
-  { authorizer }: ServeDependencies,
+  { authorizer }: AdmissionDependencies,
   { user, nowMs }: AdmittedCall,
   asked: AccessAsked,
 ): Promise<AccessDecision> {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { admissionPolicies } from '../../../../shared/kinds/admission-policies/policy-memory.ts';
-import type { ItemStore } from '../../../../shared/store/item-store.ts';
-import { type ApiInMemory, apiInMemory, MERGE } from '../../../../test/support/api-in-memory.ts';
-import { DEFINITIONS, widget, widgetDefinition, widgetsIn } from '../../../../test/support/custom-definition.ts';
+import { admissionPolicies } from '../../../shared/kinds/admission-policies/policy-memory.ts';
+import type { ItemStore } from '../../../shared/store/item-store.ts';
+import { type ApiInMemory, apiInMemory, MERGE } from '../../../test/support/api-in-memory.ts';
+import { DEFINITIONS, widget, widgetDefinition, widgetsIn } from '../../../test/support/custom-definition.ts';
 
 const GROUP = '/apis/admissionregistration.k8s.io/v1';
 const POLICIES = `${GROUP}/validatingadmissionpolicies`;

@@ -1,8 +1,10 @@
 /** What the value of a mutation makes of an object. */
 
-import { defined } from '../../../../shared/defined.ts';
-import type { KubeObject, ObjectMeta } from '../../../../shared/kinds/types.ts';
-import { durationText, timestampText } from '../../../../shared/kubernetes/cel/times.ts';
+import { defined } from '../defined.ts';
+import type { KubeObject, ObjectMeta } from '../kinds/types.ts';
+import { applyServerSide } from '../kubernetes/apply/apply.ts';
+import type { Writer } from '../kubernetes/apply/managed-fields.ts';
+import { durationText, timestampText } from '../kubernetes/cel/times.ts';
 import {
   CelDuration,
   CelMap,
@@ -12,11 +14,9 @@ import {
   CelUint,
   type CelValue,
   isList,
-} from '../../../../shared/kubernetes/cel/values.ts';
-import { applyJsonPatch } from '../../../../shared/kubernetes/patch/json-patch.ts';
-import type { StructSchema } from '../../../../shared/kubernetes/schema.ts';
-import { applyServerSide } from '../../verbs/apply.ts';
-import type { Writer } from '../../verbs/managed-fields.ts';
+} from '../kubernetes/cel/values.ts';
+import { applyJsonPatch } from '../kubernetes/patch/json-patch.ts';
+import type { StructSchema } from '../kubernetes/schema.ts';
 
 /** A value as JSON. undefined: it is none. */
 function jsonOf(value: CelValue): unknown {

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { upstream } from '../../../shared/kinds/upstream.ts';
-import { decodeStrict } from '../../../shared/kubernetes/decode.ts';
-import { isJsonObject, type JsonObject } from '../../../shared/kubernetes/json.ts';
-import type { StructSchema } from '../../../shared/kubernetes/schema.ts';
+import { upstream } from '../../kinds/upstream.ts';
+import { decodeStrict } from '../decode.ts';
+import { isJsonObject, type JsonObject } from '../json.ts';
+import type { StructSchema } from '../schema.ts';
 import { type ApplyResult, applyServerSide } from './apply.ts';
 import { readManagedFields, trackUpdate } from './managed-fields.ts';
 

@@ -1,27 +1,13 @@
 /** The expressions of a policy, compiled: at its creation to find faults, and before the first request it is for. */
 
-import { defined } from '../../../../shared/defined.ts';
-import type { KubeMutatingAdmissionPolicy, KubeValidatingAdmissionPolicy } from '../../../../shared/kinds/types.ts';
-import { invalidValue } from '../../../../shared/kubernetes/causes.ts';
-import { AUTHORIZER_TYPE, RESOURCE_CHECK_TYPE } from '../../../../shared/kubernetes/cel/authorizer.ts';
-import type { Environment, Fields } from '../../../../shared/kubernetes/cel/environment.ts';
-import {
-  celFunctions,
-  compileExpression,
-  mutationFunctions,
-  type Program,
-} from '../../../../shared/kubernetes/cel/expressions.ts';
-import {
-  BOOL,
-  type CelType,
-  DYN,
-  listOf,
-  NULL,
-  objectType,
-  readType,
-  STRING,
-} from '../../../../shared/kubernetes/cel/types.ts';
-import type { Cause } from '../../../../shared/kubernetes/status.ts';
+import { defined } from '../defined.ts';
+import type { KubeMutatingAdmissionPolicy, KubeValidatingAdmissionPolicy } from '../kinds/types.ts';
+import { invalidValue } from '../kubernetes/causes.ts';
+import { AUTHORIZER_TYPE, RESOURCE_CHECK_TYPE } from '../kubernetes/cel/authorizer.ts';
+import type { Environment, Fields } from '../kubernetes/cel/environment.ts';
+import { celFunctions, compileExpression, mutationFunctions, type Program } from '../kubernetes/cel/expressions.ts';
+import { BOOL, type CelType, DYN, listOf, NULL, objectType, readType, STRING } from '../kubernetes/cel/types.ts';
+import type { Cause } from '../kubernetes/status.ts';
 
 const REQUEST = 'kubernetes.AdmissionRequest';
 const NAMESPACE = 'kubernetes.Namespace';

@@ -3,8 +3,8 @@
  * webhook/predicates.
  */
 
-import type { KubeObject, MatchResources, NamedRuleWithOperations } from '../../../../shared/kinds/types.ts';
-import { selectorFromSpec } from '../../../../shared/kubernetes/selectors.ts';
+import type { KubeObject, MatchResources, NamedRuleWithOperations } from '../kinds/types.ts';
+import { selectorFromSpec } from '../kubernetes/selectors.ts';
 
 export type AdmittedOperation = 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT';
 

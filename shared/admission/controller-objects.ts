@@ -11,23 +11,24 @@
  *
  * Concurrency: two syncs of an owner ask once, also about other objects: the later one asks when the question of the
  * earlier one has ended. An answer is used once: for an object that is created again, and after a
- * transaction that lost to another one, the question is asked again.
+ * transaction that lost to another one, the question is asked again. A function that is frozen or ended between two
+ * syncs loses the question, and asks again; policies alone answer within the first sync.
  */
 
-import type { AdmittedCall } from '../../functions/api/admission/admitted-write.ts';
-import type { PolicyAdmission } from '../../functions/api/admission/policies/admit-by-policies.ts';
-import type { AdmitObjects, Creation, Creator, MadeObject } from '../../functions/workloads/pods/created-objects.ts';
-import { serviceAccountGroups, serviceAccountUser } from '../../shared/access/account-name.ts';
-import type { UserInfo } from '../../shared/access/user-info.ts';
-import { type Backoff, backoffMs } from '../../shared/backoff.ts';
-import type { Clock } from '../../shared/clock.ts';
-import { defined } from '../../shared/defined.ts';
-import type { ResourceDescriptor } from '../../shared/kinds/descriptor.ts';
-import type { CountedResource } from '../../shared/kinds/quotas/usage.ts';
-import { resources } from '../../shared/kinds/registry.ts';
-import type { KubeObject } from '../../shared/kinds/types.ts';
-import { isStatusError } from '../../shared/kubernetes/request/respond.ts';
-import { invalid } from '../../shared/kubernetes/status.ts';
+import { serviceAccountGroups, serviceAccountUser } from '../access/account-name.ts';
+import type { UserInfo } from '../access/user-info.ts';
+import { type Backoff, backoffMs } from '../backoff.ts';
+import type { Clock } from '../clock.ts';
+import { defined } from '../defined.ts';
+import type { ResourceDescriptor } from '../kinds/descriptor.ts';
+import type { CountedResource } from '../kinds/quotas/usage.ts';
+import { resources } from '../kinds/registry.ts';
+import type { KubeObject } from '../kinds/types.ts';
+import { isStatusError } from '../kubernetes/request/respond.ts';
+import { invalid } from '../kubernetes/status.ts';
+import type { PolicyAdmission } from './admit-by-policies.ts';
+import type { AdmittedCall } from './admitted-write.ts';
+import { type AdmitObjects, CREATOR_ACCOUNTS, type Creation, type Creator, type MadeObject } from './created-object.ts';
 
 const WAITERS_MAX = 4;
 const WAIT_MS = 1_000;
@@ -157,20 +158,8 @@ function createdNow(admitted: Creation, { metadata: { creationTimestamp } }: Kub
   return { ...admitted, object: { ...object, metadata: { ...object.metadata, ...defined({ creationTimestamp }) } } };
 }
 
-/** Accounts of kube-controller-manager, in kube-system. */
-const ACCOUNTS: Readonly<Record<Creator['kind'], string>> = {
-  Deployment: 'deployment-controller',
-  ReplicaSet: 'replicaset-controller',
-  ReplicationController: 'replication-controller',
-  DaemonSet: 'daemon-set-controller',
-  StatefulSet: 'statefulset-controller',
-  Job: 'job-controller',
-  CronJob: 'cronjob-controller',
-  Pod: 'ephemeral-volume-controller',
-};
-
 const userOf = ({ kind }: Creator): UserInfo => ({
-  username: serviceAccountUser('kube-system', ACCOUNTS[kind]),
+  username: serviceAccountUser('kube-system', CREATOR_ACCOUNTS[kind]),
   groups: [...serviceAccountGroups('kube-system'), 'system:authenticated'],
 });
 

@@ -1,4 +1,4 @@
-import { LEASE_NAMESPACE } from '../../../../shared/kinds/leases/resource.ts';
+import { LEASE_NAMESPACE } from '../kinds/leases/resource.ts';
 import type { MatchedRequest } from './match.rule.ts';
 
 /** The renewal of a node's Lease. Policies and webhooks do not see it: it is one write without a read. */

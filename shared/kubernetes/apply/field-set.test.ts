@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { upstream } from '../../../shared/kinds/upstream.ts';
-import { decodeStrict } from '../../../shared/kubernetes/decode.ts';
-import { type JsonObject, jsonEqual } from '../../../shared/kubernetes/json.ts';
+import { upstream } from '../../kinds/upstream.ts';
+import { decodeStrict } from '../decode.ts';
+import { type JsonObject, jsonEqual } from '../json.ts';
 import { changesOf, difference, EMPTY_FIELD_SET, type FieldSet, fieldSetOf, isEmptySet } from './field-set.ts';
 
 const schema = upstream.struct('core/v1.Pod');

@@ -7,7 +7,7 @@
  * An expression that asks what a user may do starts again when the answer is known. Its cost allows two questions.
  */
 
-import type { KubeObject } from '../../../../shared/kinds/types.ts';
+import type { KubeObject } from '../kinds/types.ts';
 import {
   type AccessAsked,
   type AccessDecision,
@@ -15,10 +15,10 @@ import {
   type AskAccess,
   CelAuthorizer,
   type ResourceAsked,
-} from '../../../../shared/kubernetes/cel/authorizer.ts';
-import type { Evaluation, Program } from '../../../../shared/kubernetes/cel/expressions.ts';
-import { CelLazyFields, type Run } from '../../../../shared/kubernetes/cel/interpret.ts';
-import { CelFailure, type CelValue, celFromJson } from '../../../../shared/kubernetes/cel/values.ts';
+} from '../kubernetes/cel/authorizer.ts';
+import type { Evaluation, Program } from '../kubernetes/cel/expressions.ts';
+import { CelLazyFields, type Run } from '../kubernetes/cel/interpret.ts';
+import { CelFailure, type CelValue, celFromJson } from '../kubernetes/cel/values.ts';
 import type { CompiledPolicy, CompiledValidation, NamedProgram } from './compile-policy.ts';
 
 /** All expressions of one request together, whatever the number of policies. Upstream: 10,000,000 per binding. */

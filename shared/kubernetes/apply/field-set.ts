@@ -7,14 +7,8 @@
  * Source: Kubernetes documentation, "Server-Side Apply"; API reference, FieldsV1.
  */
 
-import { getMember, isJsonObject, type JsonObject, jsonEqual } from '../../../shared/kubernetes/json.ts';
-import {
-  type Field,
-  type ListSchema,
-  memberSchema,
-  type Schema,
-  type StructSchema,
-} from '../../../shared/kubernetes/schema.ts';
+import { getMember, isJsonObject, type JsonObject, jsonEqual } from '../json.ts';
+import { type Field, type ListSchema, memberSchema, type Schema, type StructSchema } from '../schema.ts';
 
 export interface FieldSet {
   readonly owned: boolean;

@@ -1,14 +1,7 @@
-import { decodeStrict, type TypeFault } from '../../../shared/kubernetes/decode.ts';
-import {
-  cloneJson,
-  getMember,
-  isJsonObject,
-  type JsonObject,
-  nestsDeeperThan,
-  setMember,
-} from '../../../shared/kubernetes/json.ts';
-import { PATCH_DEPTH_MAX } from '../../../shared/kubernetes/patch/result.ts';
-import { type ListSchema, memberSchema, type Schema, type StructSchema } from '../../../shared/kubernetes/schema.ts';
+import { decodeStrict, type TypeFault } from '../decode.ts';
+import { cloneJson, getMember, isJsonObject, type JsonObject, nestsDeeperThan, setMember } from '../json.ts';
+import { PATCH_DEPTH_MAX } from '../patch/result.ts';
+import { type ListSchema, memberSchema, type Schema, type StructSchema } from '../schema.ts';
 import {
   changesOf,
   difference,

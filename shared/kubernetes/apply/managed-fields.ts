@@ -1,5 +1,5 @@
-import { getMember, isJsonObject, type JsonObject } from '../../../shared/kubernetes/json.ts';
-import type { StructSchema } from '../../../shared/kubernetes/schema.ts';
+import { getMember, isJsonObject, type JsonObject } from '../json.ts';
+import type { StructSchema } from '../schema.ts';
 import {
   changesOf,
   difference,
