@@ -1,18 +1,17 @@
 /**
  * Policies of the cluster for objects that controllers create, in a process that serves no API. The kinds of the API
- * and the language of expressions are loaded when there is a policy with a binding: they are more than half of a bundle.
+ * and the language of expressions are loaded when there is a policy with a binding: they are half of a bundle.
  *
  * Cost: without bindings one read unit per 5 s in which objects are created (policy-memory.ts), and nothing at rest.
  */
 
-import { setTimeout as pause } from 'node:timers/promises';
 import { admissionPolicies } from '../kinds/admission-policies/policy-memory.ts';
 import { shardsOf } from '../kinds/resources.ts';
 import { changeLog } from '../store/change-log.ts';
 import type { WorkDependencies } from '../ticks/dependencies.ts';
 import type { AdmitObjects } from './created-object.ts';
 
-export function policiesOnDemand(common: WorkDependencies): AdmitObjects {
+export function policiesOnDemand(common: WorkDependencies & Required<Pick<WorkDependencies, 'pause'>>): AdmitObjects {
   const { items, clock, objects } = common;
   const changes = changeLog({ items, clock, shardsOf });
   const policies = admissionPolicies({
@@ -27,7 +26,7 @@ export function policiesOnDemand(common: WorkDependencies): AdmitObjects {
     const { validating, mutating } = await policies.hooks(clock.nowMs());
     if (validating.length + mutating.length === 0) return { kind: 'decided', objects: made };
     loading ??= import('./compose-admission.ts').then(({ composeAdmission }) =>
-      composeAdmission({ ...common, pause, changes, admissionPolicies: policies }),
+      composeAdmission({ ...common, changes, admissionPolicies: policies }),
     );
     const admitObjects = await loading;
     return admitObjects(creator, of, made);

@@ -15,6 +15,7 @@ import { dynamoDbItemStore } from './dynamodb-store.ts';
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface MeteredDependencies extends WorkDependencies {
+  readonly pause: (milliseconds: number) => Promise<unknown>;
   /** Returns and resets the capacity units that the tables reported as consumed. */
   readonly takeUnits: () => { readonly readUnits: number; readonly writeUnits: number };
 }
@@ -31,5 +32,5 @@ export function composeDependencies(
     random: systemRandom.fraction,
   });
   const common = workDependencies({ items, clock: systemClock, random: systemRandom, pause, policy, log, meter });
-  return { ...common, takeUnits };
+  return { ...common, pause, takeUnits };
 }

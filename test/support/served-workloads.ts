@@ -60,7 +60,7 @@ export function servedWorkloads(options: ServedWorkloadsOptions = {}) {
   const admitted = (): AdmitObjects | undefined => {
     const { admission } = options;
     if (admission === undefined) return undefined;
-    if (admission === 'on demand') return policiesOnDemand(workDependencies(common));
+    if (admission === 'on demand') return policiesOnDemand({ ...workDependencies(common), pause });
     return controllerObjects({ clock, pause, admission: admission === 'policies' ? api.admission : admission });
   };
   const controllers = fleetControllers({ ...common, ...authorities, ...defined({ admitObjects: admitted() }) });
