@@ -2,8 +2,8 @@
 
 import { defined } from '../defined.ts';
 import type { KubeObject, ObjectMeta } from '../kinds/types.ts';
-import { applyServerSide } from '../kubernetes/apply/apply.ts';
-import type { Writer } from '../kubernetes/apply/managed-fields.ts';
+import { applyServerSide } from '../kubernetes/patch/apply.ts';
+import type { Writer } from '../kubernetes/patch/managed-fields.ts';
 import { durationText, timestampText } from '../kubernetes/cel/times.ts';
 import {
   CelDuration,

@@ -12,7 +12,7 @@ import {
   managerFromUserAgent,
   trackUpdate,
   type Writer,
-} from '../../../shared/kubernetes/apply/managed-fields.ts';
+} from '../../../shared/kubernetes/patch/managed-fields.ts';
 import { invalidValue } from '../../../shared/kubernetes/causes.ts';
 import type { StructSchema } from '../../../shared/kubernetes/schema.ts';
 import * as status from '../../../shared/kubernetes/status.ts';

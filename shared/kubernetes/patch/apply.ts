@@ -1,6 +1,6 @@
 import { decodeStrict, type TypeFault } from '../decode.ts';
 import { cloneJson, getMember, isJsonObject, type JsonObject, nestsDeeperThan, setMember } from '../json.ts';
-import { PATCH_DEPTH_MAX } from '../patch/result.ts';
+import { PATCH_DEPTH_MAX } from './result.ts';
 import { type ListSchema, memberSchema, type Schema, type StructSchema } from '../schema.ts';
 import {
   changesOf,
