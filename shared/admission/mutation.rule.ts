@@ -2,8 +2,6 @@
 
 import { defined } from '../defined.ts';
 import type { KubeObject, ObjectMeta } from '../kinds/types.ts';
-import { applyServerSide } from '../kubernetes/patch/apply.ts';
-import type { Writer } from '../kubernetes/patch/managed-fields.ts';
 import { durationText, timestampText } from '../kubernetes/cel/times.ts';
 import {
   CelDuration,
@@ -15,7 +13,9 @@ import {
   type CelValue,
   isList,
 } from '../kubernetes/cel/values.ts';
+import { applyServerSide } from '../kubernetes/patch/apply.ts';
 import { applyJsonPatch } from '../kubernetes/patch/json-patch.ts';
+import type { Writer } from '../kubernetes/patch/managed-fields.ts';
 import type { StructSchema } from '../kubernetes/schema.ts';
 
 /** A value as JSON. undefined: it is none. */

@@ -7,13 +7,13 @@ import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import { storedAs } from '../../../shared/kinds/registry.ts';
 import { schemaFor } from '../../../shared/kinds/schemas.ts';
 import { apiVersionOf } from '../../../shared/kubernetes/api-version.ts';
+import { invalidValue } from '../../../shared/kubernetes/causes.ts';
 import {
   fieldManagerFault,
   managerFromUserAgent,
   trackUpdate,
   type Writer,
 } from '../../../shared/kubernetes/patch/managed-fields.ts';
-import { invalidValue } from '../../../shared/kubernetes/causes.ts';
 import type { StructSchema } from '../../../shared/kubernetes/schema.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';

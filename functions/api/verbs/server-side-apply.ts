@@ -3,11 +3,11 @@
 import type { ReadYaml } from '../../../shared/api/yaml-body.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
-import { applyServerSide } from '../../../shared/kubernetes/patch/apply.ts';
-import type { Writer } from '../../../shared/kubernetes/patch/managed-fields.ts';
 import { forbiddenField, required } from '../../../shared/kubernetes/causes.ts';
 import { fieldWarnings, strictDecodingMessage, typeFaultMessage } from '../../../shared/kubernetes/decode.ts';
 import { inUnicode } from '../../../shared/kubernetes/json.ts';
+import { applyServerSide } from '../../../shared/kubernetes/patch/apply.ts';
+import type { Writer } from '../../../shared/kubernetes/patch/managed-fields.ts';
 import {
   decodeObject,
   type FieldValidation,

@@ -1,6 +1,5 @@
 import { decodeStrict, type TypeFault } from '../decode.ts';
 import { cloneJson, getMember, isJsonObject, type JsonObject, nestsDeeperThan, setMember } from '../json.ts';
-import { PATCH_DEPTH_MAX } from './result.ts';
 import { type ListSchema, memberSchema, type Schema, type StructSchema } from '../schema.ts';
 import {
   changesOf,
@@ -24,6 +23,7 @@ import {
   withoutFields,
   writeManagedFields,
 } from './managed-fields.ts';
+import { PATCH_DEPTH_MAX } from './result.ts';
 
 export interface ApplyRequest {
   readonly schema: StructSchema;
