@@ -3,11 +3,16 @@
 export interface UntilOptions {
   /** Gives up after this. */
   readonly withinMs: number;
-  /** Pause between looks. */
+  /** Pause between looks. Absent: short at first, then growing. */
   readonly everyMs?: number;
   /** Said when it never became true. */
   readonly what?: string;
 }
+
+/** What is soon true is soon seen. A long wait costs a fifth of the CPU of looks that stay frequent. */
+const FIRST_PAUSE_MS = 50;
+const PAUSE_MS_MAX = 400;
+const PAUSE_FACTOR = 1.25;
 
 /**
  * Looks until `look` yields something other than undefined and false, and returns it. A look that throws counts as "not
@@ -19,6 +24,7 @@ export async function until<T>(
 ): Promise<T> {
   const deadlineMs = performance.now() + options.withinMs;
   let lastError: unknown;
+  let pauseMs = options.everyMs ?? FIRST_PAUSE_MS;
   for (;;) {
     try {
       const seen = await look();
@@ -28,7 +34,8 @@ export async function until<T>(
       lastError = cause;
     }
     if (performance.now() >= deadlineMs) break;
-    await new Promise((resolve) => setTimeout(resolve, options.everyMs ?? 100));
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    if (options.everyMs === undefined) pauseMs = Math.min(pauseMs * PAUSE_FACTOR, PAUSE_MS_MAX);
   }
   throw new Error(`${options.what ?? 'what was waited for'} did not come true within ${options.withinMs} ms`, {
     cause: lastError,
