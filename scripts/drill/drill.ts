@@ -180,6 +180,7 @@ class Drill {
     const settledMs = performance.now() + settleSeconds * 1_000;
     const rolloutSeconds = await until(() => isRolledOut(this.#send, replicasOf(this.#options)), {
       withinMs: waitSecondsMax * 1_000,
+      everyMs: 100,
     }).then(
       () => (performance.now() - startedMs) / 1_000,
       () => undefined,

@@ -9,8 +9,8 @@ export interface UntilOptions {
   readonly what?: string;
 }
 
-/** What is soon true is soon seen. A long wait costs a fifth of the CPU of looks that stay frequent. */
-const FIRST_PAUSE_MS = 50;
+/** What is soon true is soon seen, and a long wait has a quarter of the looks. */
+const FIRST_PAUSE_MS = 100;
 const PAUSE_MS_MAX = 400;
 const PAUSE_FACTOR = 1.25;
 
