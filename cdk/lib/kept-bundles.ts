@@ -1,7 +1,7 @@
 /**
- * Bundles of handlers on disk, where the variable NODEKEEPER_BUNDLES names a directory. The tests set it: their programs
- * need the same bundles dozens of times, and each time esbuild needs five seconds of CPU. A deployment does not: the key
- * has the versions of dependencies, not their bytes.
+ * Bundles of handlers on disk, where the variable NODEKEEPER_BUNDLES names a directory. The tests set it: their
+ * programs need the same bundles dozens of times, and each time esbuild needs five seconds of CPU. A deployment does
+ * not: the key has the versions of dependencies, not their bytes.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { globSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
