@@ -1,4 +1,7 @@
-/** Every record that the shipped stories leave says the same when its rule is run again. */
+/**
+ * Every record that the shipped stories leave says the same when its rule is run again. The stories hold in memory:
+ * shipped.test.ts runs them on the other stores.
+ */
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
@@ -18,7 +21,8 @@ describe('the decisions of the shipped scenarios', () => {
     const parsed = parseScenario(readFileSync(`${folder}${file}`, 'utf8'), file);
     if (parsed.kind !== 'ok') throw new Error(file);
     const store = recordedMemoryStore();
-    const { endMs } = await runScenario(parsed.scenario, { store, seed: 1 });
+    const { endMs, failures } = await runScenario(parsed.scenario, { store, seed: 1 });
+    expect(failures).toEqual([]);
     const nowMs = parsed.scenario.startMs + endMs;
     const { decisions } = await decisionStore(store.record).list({ nowMs, limit: 100_000 });
     expect(decisions.length).toBeGreaterThan(0);
