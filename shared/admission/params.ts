@@ -31,14 +31,19 @@ export function groupAndVersionOf({ apiVersion = '' }: ParamKind): {
   return second === undefined ? { group: '', version: first } : { group: first, version: second };
 }
 
-/** The resource of a kind of parameters. undefined: it is not served. */
+/** Leases are beside the heartbeats, which functions of controllers may not read. */
+const UNREADABLE = 'leases';
+
+/** The resource of a kind of parameters. undefined: it is not served, or its objects cannot be parameters. */
 export async function paramDescriptor(
   { customs }: Pick<ParamDependencies, 'customs'>,
   paramKind: ParamKind,
 ): Promise<ResourceDescriptor | undefined> {
   const { kind = '' } = paramKind;
   const { group, version } = groupAndVersionOf(paramKind);
-  const builtIn = resources.find((each) => each.kind === kind && each.group === group && each.version === version);
+  const builtIn = resources
+    .filter(({ resource }) => resource !== UNREADABLE)
+    .find((each) => each.kind === kind && each.group === group && each.version === version);
   return builtIn ?? customs.findKind(group, version, kind);
 }
 

@@ -412,6 +412,13 @@ describe('custom resources', () => {
       expect((await put(api, map('a', { x: '' }))).body.data).toEqual({ x: '', size: '7' });
     });
 
+    it('are no Leases, which functions of controllers cannot read', async () => {
+      const paramKind = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' };
+      const paramRef = { name: 'a', parameterNotFoundAction: 'Allow' };
+      const api = await withPolicy({ paramKind, validations: [{ expression: 'true' }] }, { paramRef });
+      expect((await put(api, map('a'))).message).toContain("paramKind: 'coordination.k8s.io/v1, Kind=Lease'");
+    });
+
     it('fail the policy as its failurePolicy says while their kind is not defined', async () => {
       const message = "failed to find resource referenced by paramKind: 'example.com/v1, Kind=Widget'";
       for (const [failurePolicy, code] of [
