@@ -69,7 +69,7 @@ const PLANTED: readonly PlantedBug[] = [
     bug: 'a removal without a condition on heartbeats',
     laws: ['S2'],
     plant: staleRemoval(),
-    seed: 7,
+    seed: 8,
   },
   { bug: 'a ReplicaSet that replaces pods before they stop', laws: ['S2'], plant: replacesTerminating },
   {
@@ -89,13 +89,14 @@ const PLANTED: readonly PlantedBug[] = [
     bug: 'a machine that stops pods before their time',
     laws: ['S1'],
     plant: { offlineRules: { counted: ({ sent, isRelayed }) => (isRelayed ? undefined : before(sent, 300_000)) } },
-    seed: 5,
+    seed: 13,
+    options: { troubles: ['cut'] },
   },
   {
     bug: 'a machine that believes its relay',
     laws: ['S2'],
     plant: { ...LYING_RELAYS.plant, offlineRules: { counted: ({ sent }) => sent } },
-    seed: 7,
+    seed: 8,
     options: { parts: LYING_RELAYS.parts, troubles: ['cut'] },
   },
   {
