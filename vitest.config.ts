@@ -41,6 +41,8 @@ export default defineConfig({
         test: {
           name: 'together',
           isolate: false,
+          // Node.js imports the sources itself, which it compiles faster than vitest transforms them.
+          experimental: { viteModuleRunner: false },
           include: [
             '{shared,functions,server,cdk,cli,console,demo,aws-local,agent,bench,scripts}/**/*.test.ts',
             'test/**/*.test.ts',

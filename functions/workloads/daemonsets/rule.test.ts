@@ -109,9 +109,9 @@ describe('the pods of a node', () => {
 
   it('that have ended are deleted, and another one is created when they no longer exist', () => {
     const ended = [pod('s', { phase: 'Succeeded' }), pod('f', { phase: 'Failed' })];
-    for (const of of [rules, surging]) {
-      expect(decide(ended, { of })).toEqual([false, ['f failed', 's succeeded']]);
-      expect(decide([...ended, pod('a')], { of })).toEqual([false, ['f failed', 's succeeded']]);
+    for (const each of [rules, surging]) {
+      expect(decide(ended, { of: each })).toEqual([false, ['f failed', 's succeeded']]);
+      expect(decide([...ended, pod('a')], { of: each })).toEqual([false, ['f failed', 's succeeded']]);
     }
   });
 
