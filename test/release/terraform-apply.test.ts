@@ -30,12 +30,7 @@ interface Ended {
 }
 
 async function terraform(...words: readonly string[]): Promise<Ended> {
-  const env = {
-    ...process.env,
-    TF_CLI_CONFIG_FILE: join(folder, 'cli.tfrc'),
-    // The provider needs 10 GB where the runtime of Go never collects.
-    GOGC: '100',
-  };
+  const env = { ...process.env, TF_CLI_CONFIG_FILE: join(folder, 'cli.tfrc') };
   return new Promise((resolve) => {
     const options = { cwd: folder, env, timeout: COMMAND_MS, maxBuffer: 2 ** 24 };
     execFile('terraform', [...words, '-no-color', '-input=false'], options, (error, stdout, stderr) => {
