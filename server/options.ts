@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { DEMO_OPTIONS, DEMO_USAGE, type DemoOptions, demoOptionsOf } from '../demo/options.ts';
 import { DEFAULT_STACK } from '../shared/aws/cloudformation/stack-name.ts';
+import { defined } from '../shared/defined.ts';
 import { oneOf, optionValues, wholeNumber } from '../shared/host/command-line.ts';
 import { StartError } from '../shared/host/start-error.ts';
 import type { CertificateFiles } from './certificate.ts';
@@ -51,6 +52,8 @@ export interface UpstreamOptions {
   readonly certificate: CertificateFiles | undefined;
   /** Undefined: the authorities of Node. */
   readonly caFile: string | undefined;
+  /** Its user name there, if it decides about pods of its site. Undefined: it decides about none. */
+  readonly siteHub?: string | undefined;
 }
 
 export const DEFAULT_DATA_DIRECTORY = '.nodekeeper';
@@ -81,6 +84,7 @@ export const SERVE_USAGE = `usage: nodekeeper serve [options]
                      the token of the hub at the cluster; read again when it changes
   --upstream-cert FILE, --upstream-key FILE
                      or its certificate there, in PEM
+  --site-hub USER    decides where the pods of SitePolicies with this user run: its own at the cluster (none)
   --upstream-ca FILE authorities of the cluster's certificate in PEM (those of Node.js)
   --no-controllers   no ticks, and no work after changes: nothing changes by itself
   --policy FILE      YAML file of policy fields
@@ -179,10 +183,10 @@ const NOT_OF_A_HUB = ['demo', 'store', 'controllers', 'policy', 'tokens', 'clien
 
 function upstreamOf(values: ReturnType<typeof parse>): UpstreamOptions | undefined {
   const certificate = certificateOf(values, ['upstream-cert', 'upstream-key']);
-  const { upstream, 'upstream-token': tokenFile, 'upstream-ca': caFile } = values;
+  const { upstream, 'upstream-token': tokenFile, 'upstream-ca': caFile, 'site-hub': siteHub } = values;
   if (upstream === undefined) {
-    if ([certificate, tokenFile, caFile].every((value) => value === undefined)) return undefined;
-    throw new StartError('--upstream-token, --upstream-cert and --upstream-ca need --upstream');
+    if ([certificate, tokenFile, caFile, siteHub].every((value) => value === undefined)) return undefined;
+    throw new StartError('--upstream-token, --upstream-cert, --upstream-ca and --site-hub need --upstream');
   }
   const stray = NOT_OF_A_HUB.find((name) => values[name] !== undefined);
   if (stray !== undefined) {
@@ -195,7 +199,10 @@ function upstreamOf(values: ReturnType<typeof parse>): UpstreamOptions | undefin
   if (values.uninstall !== true && (tokenFile === undefined) === (certificate === undefined)) {
     throw new StartError('--upstream needs --upstream-token FILE, or --upstream-cert FILE and --upstream-key FILE');
   }
-  return { url, tokenFile, certificate, caFile };
+  if (siteHub !== undefined && values.synchronous === 'normal') {
+    throw new StartError('--site-hub needs --synchronous full: a power cut must not undo what it has decided');
+  }
+  return { url, tokenFile, certificate, caFile, ...defined({ siteHub }) };
 }
 
 function demoOf(values: ReturnType<typeof parse>): DemoOptions | undefined {
@@ -229,6 +236,7 @@ const parse = (args: readonly string[]) =>
     'upstream-cert': { type: 'string' },
     'upstream-key': { type: 'string' },
     'upstream-ca': { type: 'string' },
+    'site-hub': { type: 'string' },
     controllers: { type: 'boolean' },
     policy: { type: 'string' },
     synchronous: { type: 'string' },

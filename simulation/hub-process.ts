@@ -2,6 +2,12 @@
  * One process of a hub: the real replica over a store that outlives it. It is killed at one of its calls, which may
  * still happen. Reads of its clients go through the same store.
  */
+
+import {
+  openSiteRescheduling,
+  type SiteRescheduling,
+  type SiteReschedulingOptions,
+} from '../server/hub/permits/site-rescheduling.ts';
 import { openReplica, type Replica } from '../server/hub/replica.ts';
 import type { Upstream } from '../server/hub/upstream.ts';
 import { type ChangeSignals, changeSignals } from '../server/watches/change-signals.ts';
@@ -13,6 +19,7 @@ import type { Log } from '../shared/observability/log.ts';
 import { type ChangeLog, changeLog } from '../shared/store/change-log.ts';
 import { type ItemStore, StoreFault } from '../shared/store/item-store.ts';
 import type { ObjectStore } from '../shared/store/object-store.ts';
+import { seededUuid } from './seeded-random.ts';
 import { never, type VirtualTime } from './virtual-time.ts';
 
 /** Some calls to the store last: others run meanwhile. Milliseconds. */
@@ -73,6 +80,8 @@ export interface HubProcess {
   /** For watches, as in server/watches/served-watches.ts. */
   readonly changes: ChangeLog;
   readonly objects: Pick<ObjectStore, 'list'>;
+  /** Absent: it moves no pods. */
+  readonly site: SiteRescheduling | undefined;
 }
 
 /** What a test may change of a hub. */
@@ -80,6 +89,9 @@ export interface PlantedHub {
   readonly items?: (items: ItemStore) => ItemStore;
   readonly upstream?: (upstream: Upstream) => Upstream;
   readonly replica?: (replica: Replica, clock: Clock) => Replica;
+  readonly permits?: SiteReschedulingOptions['permitsOf'];
+  /** The clock of fences, from that of the machine. */
+  readonly fenceClock?: (clock: Clock) => () => number;
 }
 
 export async function openHub(
@@ -96,6 +108,8 @@ export async function openHub(
     readonly onDiskFault: () => void;
     readonly log: Log;
     readonly plant: PlantedHub;
+    /** It moves pods of its site, as this user. */
+    readonly reschedulesAs?: string | undefined;
   },
 ): Promise<HubProcess> {
   const { file, upstream, clock, time, fraction, log, plant } = options;
@@ -130,6 +144,7 @@ export async function openHub(
   };
   const items = plant.items?.(own) ?? own;
   const signals = changeSignals();
+  let site: SiteRescheduling | undefined;
   const opened = await openReplica({
     items,
     upstream: plant.upstream?.(upstream) ?? upstream,
@@ -139,14 +154,29 @@ export async function openHub(
     startTimeLimit: (milliseconds) => ({ reached: time.sleep(milliseconds), cancel: () => undefined }),
     log,
     onChanged: (resource) => signals.changed(resource),
+    onRead: () => site?.onRead(),
   });
   const replica = plant.replica?.(opened, clock) ?? opened;
   const { versionClock } = replica;
+  const objects = clusterObjects({ items, clock: versionClock, random: { fraction, uuid: () => '' } });
+  const { reschedulesAs: hubName } = options;
+  site =
+    hubName === undefined
+      ? undefined
+      : await openSiteRescheduling({
+          ...{ hubName, items, objects, replica, log },
+          upstream: plant.upstream?.(upstream) ?? upstream,
+          monotonicMs: plant.fenceClock?.(clock) ?? time.nowMs,
+          nowMs: clock.nowMs,
+          random: { uuid: () => seededUuid(fraction) },
+          ...(plant.permits !== undefined && { permitsOf: plant.permits }),
+        });
   return {
     life,
+    site,
     replica,
     signals,
     changes: sharedChanges(changeLog({ items, clock: versionClock, shardsOf }), signals, clock),
-    objects: clusterObjects({ items, clock: versionClock, random: { fraction, uuid: () => '' } }),
+    objects,
   };
 }

@@ -3,13 +3,18 @@
  * functions of its own that serve them: only what clients write through them concerns the others.
  */
 import { composeApi } from '../functions/api/work.ts';
+import { UpstreamUnreachable } from '../server/hub/upstream.ts';
 import { inProcess } from '../server/system.ts';
+import type { PermitAnswer, PermitRequest } from '../shared/agents/site-permits.ts';
 import type { RandomSource } from '../shared/clock.ts';
 import type { Policy } from '../shared/fleet/policy.ts';
+import { SITE_HUB, siteHubOf } from '../shared/kinds/pods/site-permit.ts';
 import type { Log } from '../shared/observability/log.ts';
-import type { ItemStore } from '../shared/store/item-store.ts';
+import { type ItemStore, StoreFault } from '../shared/store/item-store.ts';
 import { type MemoryItemStore, memoryItemStore } from '../shared/store/memory/item-store.ts';
 import { HUB, headersOf, OPERATOR, simulationAuthenticator } from './access.ts';
+import type { ClusterView } from './cluster-view.ts';
+import type { Mark } from './coverage.ts';
 import type { FaultPlan } from './faults/catalogue.ts';
 import { type Functions, lambdaFunctions, type Process } from './faults/processes.ts';
 import { withStaleHeads } from './faults/stale-heads.ts';
@@ -44,6 +49,18 @@ const TROUBLE_MEAN_MS = 45_000;
 /** One cut in so many outlasts the log of the cluster, in runs that are long enough. */
 const LONG_CUT_SHARE = 0.15;
 const LONG_CUT_MS = 1.3 * HOUR_MS;
+/** The first trouble of a hub that moves pods is a power cut, and then one in so many. */
+const POWER_CUT_SHARE = 0.5;
+const FIRST_LOOK_MS = 10_000;
+/** After the cut, milliseconds: machines are lost; the clock of the hub steps; its process dies; the link recovers. */
+const POWER_CUT = {
+  machines: [2_000, 30_000],
+  clock: [90_000, 400_000],
+  // Pods that may run ten minutes without a permit are moved before.
+  killed: [780_000, 900_000],
+  link: [1_200_000, 1_800_000],
+} as const;
+const SITE_LOOK_MS = 5_000;
 /** A request that began in trouble may fail after it. Milliseconds. */
 const AFTER_TROUBLE_MS = 31_000;
 const DOWN_MAX_MS = 40_000;
@@ -61,12 +78,22 @@ interface HubWorldOptions {
   readonly time: VirtualTime;
   readonly plan: FaultPlan;
   readonly policy: Policy;
+  readonly view: ClusterView;
   /** Epoch milliseconds. */
   readonly endMs: number;
   readonly random: (what: string) => () => number;
   readonly storeOf: (process: Process, plan: FaultPlan, fraction: () => number) => ItemStore;
   readonly planted: (items: ItemStore, process: Process) => ItemStore;
   readonly plant: PlantedHub;
+  /** The first hub moves pods of silent machines. */
+  readonly reschedules: boolean;
+  readonly hit: (mark: Mark) => void;
+  /** Machines that run copies cannot reach the hub for a while. */
+  readonly loseCopies: () => void;
+  /** Machines with pods that may move. */
+  readonly movableOn: () => readonly string[];
+  /** Two machines that run pods that may move: one is off, one cannot reach the hub, for longer than pods may run. */
+  readonly loseMachines: () => void;
   readonly logOf: (process: Process) => Log;
   readonly log: (subject: string, text: string) => void;
   readonly onFault: (name: 'api', faults: readonly unknown[]) => void;
@@ -74,8 +101,16 @@ interface HubWorldOptions {
   readonly onFailed: (what: string) => void;
 }
 
+/** The permits of the first hub, for machines. Undefined: no answer. */
+export type AskForPermits = (nodeName: string, request: PermitRequest) => Promise<PermitAnswer | undefined>;
+
+export interface HubWorld {
+  readonly functions: Functions<ClusterApi>;
+  readonly permits: AskForPermits;
+}
+
 /** Runs until the time does. */
-export function hubWorld(options: HubWorldOptions): Functions<ClusterApi> {
+export function hubWorld(options: HubWorldOptions): HubWorld {
   const { recent, time, policy, random } = options;
   const plan = options.plan.apart('hubs');
   const [calls, code, fraction] = [random('hub calls'), random('hub code'), random('hubs')];
@@ -100,11 +135,15 @@ export function hubWorld(options: HubWorldOptions): Functions<ClusterApi> {
     },
   });
   const common = { ...options, plan, functions, fraction };
-  const hubs = Array.from({ length: fraction() < 0.6 ? 1 : 2 }, (_, index) => new Hub(`hub-${index + 1}`, common));
+  const hubs = Array.from(
+    { length: fraction() < 0.6 ? 1 : 2 },
+    (_, index) => new Hub(`hub-${index + 1}`, common, index === 0),
+  );
   for (const hub of hubs) hub.start();
   startHubClients({ ...common, hubs });
   void grantRights(common);
-  return functions;
+  if (options.reschedules) void useSite(common);
+  return { functions, permits: (nodeName, request) => hubs[0]!.permit(nodeName, request) };
 }
 
 interface HubOptions extends HubWorldOptions {
@@ -128,8 +167,12 @@ class Hub implements ServingHub {
   /** Since when its process runs without a trouble. */
   #sinceMs: number;
 
-  constructor(name: string, options: HubOptions) {
+  /** It moves pods of silent machines. */
+  readonly #moves: boolean;
+
+  constructor(name: string, options: HubOptions, isFirst: boolean) {
     this.name = name;
+    this.#moves = options.reschedules && isFirst;
     this.#options = options;
     this.#sinceMs = options.time.nowMs();
     this.link = new HubLink({
@@ -183,6 +226,7 @@ class Hub implements ServingHub {
         ...{ clock, time, fraction, plant, file: this.#file, log: this.#log() },
         upstream: this.link.upstream(life, HUB),
         isDiskFailing: () => this.#isDiskFailing,
+        reschedulesAs: this.#moves ? HUB : undefined,
         onDiskFault: () => {
           this.failedAtMs = time.nowMs();
         },
@@ -191,6 +235,7 @@ class Hub implements ServingHub {
       if (opened !== undefined) {
         this.process = opened;
         this.#sinceMs = time.nowMs();
+        void this.#reschedule(opened);
         await life.ended;
       }
       this.process = undefined;
@@ -199,22 +244,66 @@ class Hub implements ServingHub {
     }
   }
 
+  /** Undefined: no process answers. A request of a machine dies with the process. */
+  async permit(nodeName: string, request: PermitRequest): Promise<PermitAnswer | undefined> {
+    const { process } = this;
+    if (process?.site === undefined) return undefined;
+    const answer = process.site.permit(nodeName, request).catch((error: unknown) => {
+      if (!(error instanceof StoreFault)) throw error;
+      return undefined;
+    });
+    const answered = await Promise.race([answer, process.life.ended.then(() => undefined)]);
+    return process.life.isDead ? undefined : answered;
+  }
+
+  async #reschedule({ site, life }: HubProcess): Promise<void> {
+    while (site !== undefined && !life.isDead) {
+      const look = site.look().catch((error: unknown) => {
+        if (!(error instanceof StoreFault) && !(error instanceof UpstreamUnreachable)) throw error;
+      });
+      await Promise.race([look, life.ended]);
+      await this.#options.time.sleep(SITE_LOOK_MS);
+    }
+  }
+
   #log(): Log {
     const { log } = this.#options;
+    const { hit } = this.#options;
     const line = (message: string, { error, resource = '' }: Record<string, unknown> = {}): void =>
       log(this.name, [message, resource, error instanceof Error ? error.message : ''].join(' ').trim());
+    const site = (message: string, { pod, ...fields }: Record<string, unknown> = {}): void => {
+      const mark = SITE_MARKS[message];
+      if (mark === undefined) line(message, fields);
+      else {
+        hit(mark);
+        log(this.name, `${message}: ${JSON.stringify({ pod, ...fields })}`);
+      }
+    };
     // Each list is logged: hundreds of lines of a start.
-    return { debug: line, info: () => undefined, warn: line, error: line };
+    return {
+      debug: line,
+      info: (message, fields) => SITE_MARKS[message] && site(message, fields),
+      warn: site,
+      error: line,
+    };
   }
 
   async #sufferRepeatedly(): Promise<void> {
     const { time, fraction, log } = this.#options;
     let expiredAtMs = time.nowMs();
+    let isFirstTrouble = true;
+    // A copy of a cluster in which nothing may move shows nothing.
+    while (this.#moves && this.#options.movableOn().length < 2) await time.sleep(FIRST_LOOK_MS);
     for (;;) {
       await time.sleep(QUIET_MIN_MS + this.#exponential(QUIET_MEAN_MS));
       if (time.nowMs() - expiredAtMs >= EXPIRE_EVERY_MS && this.process !== undefined) {
         expiredAtMs = time.nowMs();
         this.#file.expire('objects', this.process.replica.versionClock.nowMs() / 1_000);
+      }
+      if (this.#moves && (isFirstTrouble || fraction() < POWER_CUT_SHARE)) {
+        isFirstTrouble = false;
+        await this.#powerCut();
+        continue;
       }
       const name = oneOf(TROUBLES, fraction)!;
       log(this.name, `has trouble: ${name}`);
@@ -278,6 +367,32 @@ class Hub implements ServingHub {
     });
   }
 
+  /**
+   * A power cut ends the link of the site and two machines. The hub moves their pods. Its clock steps before that. Its
+   * process dies after it, and machines with copies cannot ask the next one. The two machines return meanwhile.
+   */
+  async #powerCut(): Promise<void> {
+    const { time, log, loseCopies, loseMachines } = this.#options;
+    const within = ([least, most]: readonly [number, number]): number => this.#between(least, most);
+    const after = (milliseconds: number, happen: () => void): void => time.after(milliseconds, happen);
+    log(this.name, 'has no link after a power cut');
+    this.#isTroubled = true;
+    this.link.trouble = 'cut';
+    after(within(POWER_CUT.machines), loseMachines);
+    after(within(POWER_CUT.clock), () => {
+      this.#clockAheadMs = this.#between(-DAY_MS / 4, DAY_MS);
+    });
+    after(within(POWER_CUT.killed), () => {
+      void this.#kill();
+      loseCopies();
+    });
+    await time.sleep(within(POWER_CUT.link));
+    this.link.trouble = undefined;
+    this.#isTroubled = false;
+    this.#sinceMs = time.nowMs();
+    log(this.name, 'has its link again');
+  }
+
   async #troubled(lastsMs: number, set: (is: boolean) => void): Promise<void> {
     this.#isTroubled = true;
     set(true);
@@ -292,6 +407,14 @@ class Hub implements ServingHub {
     this.#sinceMs = this.#options.time.nowMs();
   }
 }
+
+const SITE_MARKS: Readonly<Record<string, Mark>> = {
+  'a pod of a silent machine is moved without the cluster': 'S2:moved',
+  'a copy of a silent machine is moved on without the cluster': 'S2:moved-on',
+  'the cluster has the copy of a pod': 'S2:merged',
+  'the copy of a pod is withdrawn': 'S2:withdrawn',
+  'a pod of a silent machine is given up': 'S2:given-up',
+};
 
 const newFile = (): MemoryItemStore => memoryItemStore({ changesOf: ['objects'] });
 
@@ -329,3 +452,41 @@ async function grantRights({ functions, time, fraction, log }: HubOptions): Prom
 
 const HUB_ROLE = 'system:nodekeeper:hub';
 const SECRETS_ROLE = 'system:nodekeeper:hub-secrets';
+
+const NODES_EVERY_MS = 10_000;
+
+/** A person lets the first hub move pods of all machines. The machines say that they obey it. */
+async function useSite({ functions, time, view }: HubOptions): Promise<void> {
+  const send = async (
+    method: string,
+    path: string,
+    body: object,
+    contentType = 'application/json',
+  ): Promise<number> => {
+    const outcome = await functions.invoke('api', OPERATOR, (api) =>
+      api({
+        ...{ method, path, query: new URLSearchParams() },
+        headers: { ...headersOf(OPERATOR), 'content-type': contentType },
+        body: Buffer.from(JSON.stringify(body)),
+        sourceIp: '192.0.2.1',
+      }),
+    );
+    return outcome.kind === 'done' ? outcome.value.status : 0;
+  };
+  const create = async (path: string, body: object): Promise<void> => {
+    while (![201, 409].includes(await send('POST', path, body))) await time.sleep(1_000);
+  };
+  const names = Array.from({ length: 100 }, (_, index) => `m-${index}`);
+  await create('/apis/nodekeeper.dev/v1alpha1/sitepolicies', {
+    metadata: { name: 'site' },
+    spec: { hub: HUB, nodes: names, namespaces: ['default'] },
+  });
+  for (;;) {
+    for (const node of view.nodes.values()) {
+      if (siteHubOf(node) !== undefined) continue;
+      const body = { metadata: { annotations: { [SITE_HUB]: HUB } } };
+      await send('PATCH', `/api/v1/nodes/${node.metadata.name}`, body, 'application/merge-patch+json');
+    }
+    await time.sleep(NODES_EVERY_MS);
+  }
+}

@@ -1,5 +1,7 @@
 /** The machines of a run with what runs on them, and the trouble that they have: link, power, agent, wall clock. */
 import { offlineStopSeconds } from '../shared/kinds/pods/offline-stop.ts';
+import { COPY_OF } from '../shared/kinds/pods/site-copy.ts';
+import type { KubePod } from '../shared/kinds/types.ts';
 import type { SendRequest } from './heartbeat-doors.ts';
 import { ANSWER_LATE_MAX_MS } from './machine-link.ts';
 import { repeatRandomly } from './people.ts';
@@ -42,6 +44,10 @@ export interface OfflineMachines {
   /** Sends as the agent of a machine that has started. */
   counting(name: string, send: SendRequest, isGone: () => boolean): SendRequest;
   powerOff(name: string): void;
+  /** The way of a machine to the hub of its site is cut, and no other one. Before its end the agent restarts. */
+  cutFromHub(name: string, lastsMs: number): void;
+  /** Machines that run copies of the hub of their site. */
+  withCopies(): readonly string[];
 }
 
 export interface OfflineMachinesOptions extends PodHostOptions {
@@ -83,13 +89,34 @@ class TroubledMachines implements OfflineMachines {
     this.#hosts.get(name)?.powerOff();
   }
 
+  cutFromHub(name: string, lastsMs: number): void {
+    const { time, log, onCut } = this.#options;
+    const host = this.#hosts.get(name);
+    if (host === undefined) return;
+    const nowMs = time.nowMs();
+    const [fromMs, untilMs] = [nowMs, nowMs + lastsMs];
+    host.hubLink.cut({ answersFromMs: fromMs, requestsFromMs: fromMs, answersUntilMs: untilMs, untilMs });
+    log(name, `its way to the hub is cut for ${Math.round(lastsMs)} ms`);
+    // The next agent does not know which pods the one before has stopped for good.
+    time.after(0.9 * lastsMs, () => {
+      host.restartAgent(AGENT_DOWN_MAX_MS / 2);
+      onCut(name, time.nowMs() + AGENT_DOWN_MAX_MS + ANSWER_LATE_MAX_MS);
+    });
+  }
+
+  withCopies(): readonly string[] {
+    const isCopy = ({ metadata }: KubePod): boolean => metadata.annotations?.[COPY_OF] !== undefined;
+    return [...this.#hosts.values()].filter((host) => host.runs(isCopy)).map(({ name }) => name);
+  }
+
   /** Begins one trouble of one machine, mostly of one that runs pods that must not run twice. */
   trouble(): void {
     const hosts = [...this.#hosts.values()].filter(({ link, isOn }) => isOn && !link.isCut);
     const running = hosts.filter((host) => host.runs((pod) => offlineStopSeconds(pod) !== undefined));
     const host = oneOf(running.length > 0 && this.#chance(0.8) ? running : hosts, this.#options.fraction);
-    if (host === undefined) return;
-    this.#beginnings[oneOf(this.#options.troubles, this.#options.fraction)!](host, this.#lastsMs());
+    const name = oneOf(this.#options.troubles, this.#options.fraction);
+    if (host === undefined || name === undefined) return;
+    this.#beginnings[name](host, this.#lastsMs());
   }
 
   stepClock(): void {
@@ -148,12 +175,16 @@ class TroubledMachines implements OfflineMachines {
   ): void {
     const { time, onCut, log } = this.#options;
     const nowMs = time.nowMs();
-    host.link.cut({
+    const cut = {
       answersFromMs: nowMs,
       requestsFromMs: nowMs + oneWayMs,
       answersUntilMs: nowMs + Math.min(answersAfterMs, lastsMs),
       untilMs: nowMs + lastsMs,
-    });
+    };
+    // The way to the hub of the site fails as often as that to the cluster, and both do together.
+    const which = this.#options.askHub === undefined ? 1 : this.#options.fraction();
+    if (which > 0.33) host.link.cut(cut);
+    if (which < 0.67) host.hubLink.cut(cut);
     onCut(host.name, nowMs + lastsMs + ANSWER_LATE_MAX_MS);
     log(host.name, `its link is cut for ${Math.round(lastsMs)} ms, for requests after ${Math.round(oneWayMs)} ms`);
   }

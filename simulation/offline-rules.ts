@@ -15,10 +15,19 @@ export interface OfflineRules {
   ) => ClockReading | undefined;
   /** Starts the pods that it remembers at once after a boot, and counts from there. */
   readonly startsRemembered: boolean;
+  /** Pods that the hub of the site decides about: a list is their first permit. */
+  readonly startsByList: boolean;
+  /** … runs them on while the cluster answers heartbeats. */
+  readonly countsBeats: boolean;
+  /** … and reports their end without a release of the hub. */
+  readonly skipsRelease: boolean;
 }
 
 export const offlineRules: OfflineRules = {
   counted: ({ sent, isRelayed }) => (isRelayed ? undefined : sent),
   listedAfter: (beforeRequest) => beforeRequest,
   startsRemembered: false,
+  startsByList: false,
+  countsBeats: false,
+  skipsRelease: false,
 };

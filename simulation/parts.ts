@@ -17,6 +17,7 @@ export const PARTS = {
   relays: 'sites with a relay, through which most of their machines send heartbeats',
   witnesses: 'sites with machines that report each other as silent, and troubles of their networks and relays',
   hub: 'one or two hubs that copy the cluster, with clients that read and write there',
+  reschedule: 'with offlineStop and hub: a SitePolicy for all machines, and a hub that moves pods of silent ones',
   markParts: 'ticks that mark at most one node themselves: node-marker marks the others, in parts',
 } as const;
 export type PartName = keyof typeof PARTS;
@@ -38,6 +39,7 @@ const SHARES: Readonly<Record<PartName, number>> = {
   workloads: 0.25,
   offlineStop: 0.2,
   hub: 0,
+  reschedule: 0,
 };
 
 /** Each by a number of its own: another part moves none of them. */

@@ -6,7 +6,8 @@ import { OFFLINE_STOP_AFTER } from '../shared/kinds/pods/offline-stop.ts';
 import { MERGE_PATCH, type PeopleOptions, repeatRandomly, sendAsOperator } from './people.ts';
 import { oneOf } from './seeded-random.ts';
 
-const MEAN_MS = { create: 20_000, change: 150_000 } as const;
+/** Where a hub may move pods, most of them outlive a power cut. */
+const MEAN_MS = { create: 20_000, change: 150_000, changeOfMovable: 900_000 } as const;
 const DELETED_SHARE = 0.4;
 const APPS = '/apis/apps/v1/namespaces/default';
 const LIST = [
@@ -19,10 +20,14 @@ const LIST = [
 type OnceApp = (typeof LIST)[number];
 /** Most are short: a run shall see their end. */
 const TIMES = ['10m', '10m', '10m', '10m', '11m', '1h'] as const;
+/** Those that a hub may move: it counts anew when its process dies. */
+const MOVABLE_TIMES = ['10m', '10m', '10m', '11m'] as const;
 const TAINTS = ['node.kubernetes.io/unreachable', 'node.kubernetes.io/not-ready'];
 
-export function runOnce(options: PeopleOptions): void {
+/** `isMovable`: a hub may start them without the cluster, so they have no token. */
+export function runOnce(options: PeopleOptions, { isMovable }: { readonly isMovable: boolean }): void {
   const { fraction, send, log } = options;
+  const times = isMovable ? MOVABLE_TIMES : TIMES;
   let images = 0;
   const below = (count: number): number => Math.floor(fraction() * count);
 
@@ -30,8 +35,9 @@ export function runOnce(options: PeopleOptions): void {
     images += 1;
     const tolerationSeconds = 5 + below(120);
     return {
-      metadata: { labels: { app: name }, annotations: { [OFFLINE_STOP_AFTER]: oneOf(TIMES, fraction) } },
+      metadata: { labels: { app: name }, annotations: { [OFFLINE_STOP_AFTER]: oneOf(times, fraction) } },
       spec: {
+        ...(isMovable && { automountServiceAccountToken: false }),
         terminationGracePeriodSeconds: 1 + below(40),
         tolerations: TAINTS.map((key) => ({ key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds })),
         containers: [{ name: 'main', image: `registry.example/once:${images}` }],
@@ -77,5 +83,9 @@ export function runOnce(options: PeopleOptions): void {
   }
 
   void repeatRandomly(options, { leastMs: 500, meanMs: MEAN_MS.create }, create);
-  void repeatRandomly(options, { leastMs: 60_000, meanMs: MEAN_MS.change }, change);
+  void repeatRandomly(
+    options,
+    { leastMs: 60_000, meanMs: isMovable ? MEAN_MS.changeOfMovable : MEAN_MS.change },
+    change,
+  );
 }

@@ -20,10 +20,13 @@ import { finalPodDeletion, podStatusReport } from '../agent/rules/pod-requests.t
 import { hasEnded } from '../agent/rules/pod-status.ts';
 import { needsStartedStatus, startedStatus } from '../agent/rules/started-pod.ts';
 import { isRenewal } from '../server/routes.ts';
+import type { PermitAnswer } from '../shared/agents/site-permits.ts';
+import { siteHubOf } from '../shared/kinds/pods/site-permit.ts';
 import type { KubeObject, KubePod } from '../shared/kinds/types.ts';
 import { type ClusterView, podKey } from './cluster-view.ts';
 import type { EndpointAnswer, EndpointRequest } from './endpoint.ts';
 import type { SendRequest } from './heartbeat-doors.ts';
+import type { AskForPermits } from './hub-world.ts';
 import { apiOver, NO_ANSWER } from './kube-requests.ts';
 import { MachineLink } from './machine-link.ts';
 import { MachineTime } from './machine-time.ts';
@@ -35,6 +38,9 @@ import { never, type VirtualTime } from './virtual-time.ts';
 const LOOK_EVERY_MS = 5_000;
 /** How often it lists its pods, if they changed. Milliseconds. */
 const LIST_EVERY_MS = 4_000;
+/** How often it asks the hub of its site for permits. Milliseconds. */
+const ASK_EVERY_MS = 10_000;
+
 export interface Stop {
   readonly why: 'deleted' | 'offline' | 'power';
   /** When the last heartbeat that was answered was sent. True time; -Infinity: none since the boot. */
@@ -57,6 +63,8 @@ export interface PodHostOptions {
   readonly log: (subject: string, text: string) => void;
   /** With bugs to plant. */
   readonly rules?: Partial<OfflineRules> | undefined;
+  /** Asks the hub of the site for permits. Undefined: it does not answer. Absent: there is none. */
+  readonly askHub?: AskForPermits;
 }
 
 interface RunningPod {
@@ -72,6 +80,17 @@ interface AgentProcess {
   /** Pods that it stopped for good. */
   readonly over: Set<string>;
   isDown: boolean;
+  /** By uid: before the last permit was asked for, and when that was in true time. */
+  readonly permits: Map<string, { readonly at: ClockReading; readonly atMs: number }>;
+  /** Of the process before: by them pods go on, and none starts. */
+  readonly former: ReadonlyMap<string, { readonly at: ClockReading }>;
+  /** Copies that the cluster may not know yet. */
+  copies: readonly KubePod[];
+  /** Copies that were withdrawn, and pods that were released: they never start here. */
+  readonly withdrawn: Set<string>;
+  readonly final: Set<string>;
+  /** Permits are asked for one after the other. */
+  asking: Promise<unknown>;
 }
 
 const uidOf = ({ metadata }: KubeObject): string => metadata.uid ?? '';
@@ -79,6 +98,8 @@ const uidOf = ({ metadata }: KubeObject): string => metadata.uid ?? '';
 export class PodHost {
   readonly name: string;
   readonly link: MachineLink;
+  /** To the hub of the site. */
+  readonly hubLink: MachineLink;
   readonly clock: MachineTime;
   readonly #options: PodHostOptions;
   readonly #rules: OfflineRules;
@@ -86,6 +107,9 @@ export class PodHost {
   #process: AgentProcess | undefined;
   /** The last answered heartbeat of this boot, in a file that the next process reads. */
   #file: ClockReading | undefined;
+  /** The permits of this boot, in a file that the next process reads. */
+  #permitFile = new Map<string, { readonly at: ClockReading; readonly atMs: number }>();
+  #copyFile: readonly KubePod[] = [];
   /** For the laws. */
   #answeredAtMs = Number.NEGATIVE_INFINITY;
   /** Pods of the last list, by uid: on the disk. */
@@ -95,6 +119,7 @@ export class PodHost {
     this.name = name;
     this.#options = options;
     this.link = new MachineLink(options.time, seededFraction(hashOf(`${options.seed} link of ${name}`)));
+    this.hubLink = new MachineLink(options.time, seededFraction(hashOf(`${options.seed} hub link of ${name}`)));
     this.clock = new MachineTime(options.seed, name);
     this.#rules = { ...offlineRules, ...options.rules };
   }
@@ -112,6 +137,8 @@ export class PodHost {
     const { time } = this.#options;
     this.clock.boot(time.nowMs());
     this.#file = undefined;
+    this.#permitFile = new Map();
+    this.#copyFile = [];
     this.#answeredAtMs = Number.NEGATIVE_INFINITY;
     this.#startProcess();
     if (this.#rules.startsRemembered) {
@@ -122,6 +149,12 @@ export class PodHost {
     const direct: SendRequest = (request) => this.#asProcess(() => linked(request), isGone);
     void this.#repeat(isGone, LOOK_EVERY_MS, async () => this.#look());
     void this.#repeat(isGone, LIST_EVERY_MS, () => this.#list(direct, isGone));
+    if (this.#options.askHub !== undefined) {
+      void this.#repeat(isGone, ASK_EVERY_MS, async () => {
+        const process = this.#process;
+        if (process?.isDown === false) await this.#ask(process, [], isGone);
+      });
+    }
     return linked;
   }
 
@@ -151,7 +184,17 @@ export class PodHost {
   }
 
   #startProcess(): void {
-    this.#process = { answered: this.#file, over: new Set(), isDown: false };
+    this.#process = {
+      answered: this.#file,
+      over: new Set(),
+      isDown: false,
+      permits: new Map(),
+      former: new Map(this.#permitFile),
+      copies: this.#copyFile,
+      withdrawn: new Set(),
+      final: new Set(),
+      asking: Promise.resolve(),
+    };
   }
 
   #now(): ClockReading {
@@ -205,10 +248,10 @@ export class PodHost {
     }
     const process = this.#process;
     if (process === undefined || process.isDown) return;
-    const silentMs = silentMsOf(process, now);
     for (const [uid, running] of this.#running) {
       const { pod, endsAtMs } = running;
       const runMs = offlineRunMs(pod);
+      const silentMs = this.#silentMs(pod, process, now);
       if (endsAtMs !== undefined || runMs === undefined || silentMs < runMs) continue;
       process.over.add(uid);
       this.#stop(running, 'offline', graceSecondsLeft(pod, silentMs));
@@ -224,7 +267,10 @@ export class PodHost {
   #stop(running: RunningPod, why: Stop['why'], graceSeconds: number): void {
     if (running.endsAtMs !== undefined) return;
     this.#options.log(this.name, `stops ${podKey(running.pod)}: ${why}`);
-    this.#options.observer.onStopping(this.name, running.pod, { why, answeredAtMs: this.#answeredAtMs });
+    const permit =
+      siteHubOf(running.pod) === undefined ? undefined : (this.#permitFile.get(uidOf(running.pod))?.atMs ?? 0);
+    const answeredAtMs = permit ?? this.#answeredAtMs;
+    this.#options.observer.onStopping(this.name, running.pod, { why, answeredAtMs });
     running.endsAtMs = this.#now().uptimeMs + 1_000 * graceSeconds;
   }
 
@@ -256,6 +302,7 @@ export class PodHost {
     this.#remembered = new Map(pods.map((pod) => [uidOf(pod), pod]));
     for (const [uid, running] of this.#running) {
       const listed = this.#remembered.get(uid);
+      if (listed === undefined && process.copies.some((copy) => uidOf(copy) === uid)) continue;
       if (listed === undefined || listed.metadata.deletionTimestamp !== undefined || hasEnded(listed))
         this.#stop(running, 'deleted', killRequest(running.pod, undefined).graceSeconds);
     }
@@ -264,16 +311,78 @@ export class PodHost {
     }
     for (const pod of pods) {
       if (isGone() || this.#process !== process) return;
-      await this.#report(pod, process, send);
+      await this.#report(pod, process, send, isGone);
     }
   }
 
   #mayStart(pod: KubePod, process: AgentProcess, listedAfter: ClockReading | undefined): boolean {
     if (pod.metadata.deletionTimestamp !== undefined || hasEnded(pod) || process.over.has(uidOf(pod))) return false;
-    return mayStart(pod, listedAfter, this.#now());
+    if (siteHubOf(pod) === undefined) return mayStart(pod, listedAfter, this.#now());
+    const uid = uidOf(pod);
+    const isPermittedByList = this.#rules.startsByList && listedAfter !== undefined && !process.permits.has(uid);
+    if (isPermittedByList) process.permits.set(uid, { at: listedAfter, atMs: this.#options.time.nowMs() });
+    return !process.final.has(uid) && mayStart(pod, process.permits.get(uid)?.at, this.#now());
   }
 
-  async #report(pod: KubePod, process: AgentProcess, send: SendRequest): Promise<void> {
+  /** Time without a heartbeat, or a permit, for a pod that the hub of its site decides about. */
+  #silentMs(pod: KubePod, process: AgentProcess, now: ClockReading): number {
+    if (siteHubOf(pod) === undefined) return silentMsOf(process, now);
+    const permit = (process.permits.get(uidOf(pod)) ?? process.former.get(uidOf(pod)))?.at;
+    const silentMs = permit === undefined ? Number.POSITIVE_INFINITY : elapsedMs(permit, now);
+    return this.#rules.countsBeats ? Math.min(silentMs, silentMsOf(process, now)) : silentMs;
+  }
+
+  /** One request at a time: no older answer follows a newer one. */
+  #ask(process: AgentProcess, released: readonly string[], isGone: () => boolean): Promise<PermitAnswer | undefined> {
+    const asked = process.asking.then(() => this.#askNow(process, released, isGone));
+    process.asking = asked.catch(() => undefined);
+    return asked;
+  }
+
+  async #askNow(process: AgentProcess, released: readonly string[], isGone: () => boolean) {
+    const [at, atMs] = [this.#now(), this.#options.time.nowMs()];
+    const stopped = [...process.withdrawn].filter((uid) => !this.#running.has(uid));
+    for (const uid of stopped) process.final.add(uid);
+    const sent = async (): Promise<EndpointAnswer> => {
+      const body = await this.#options.askHub!(this.name, { released, stopped });
+      return body === undefined ? NO_ANSWER : { status: 200, body };
+    };
+    const { status, body } = await this.hubLink.pass(sent, isGone);
+    if (status !== 200 || this.#process !== process || process.isDown) return undefined;
+    const answer = body as PermitAnswer;
+    // What was due before stops, although a permit arrives now.
+    this.#look();
+    for (const uid of answer.permitted) {
+      process.permits.set(uid, { at, atMs });
+      this.#permitFile.set(uid, { at, atMs });
+    }
+    for (const uid of answer.withdrawn) process.withdrawn.add(uid);
+    const unknown = new Set(answer.copies.map(uidOf));
+    const kept = process.copies.filter((copy) => !unknown.has(uidOf(copy)) && answer.permitted.includes(uidOf(copy)));
+    process.copies = [...answer.copies, ...kept];
+    this.#copyFile = process.copies;
+    for (const [uid, running] of this.#running) {
+      if (process.withdrawn.has(uid)) this.#stop(running, 'deleted', killRequest(running.pod, undefined).graceSeconds);
+    }
+    for (const pod of [...this.#remembered.values(), ...process.copies]) {
+      const uid = uidOf(pod);
+      if (siteHubOf(pod) === undefined || this.#running.has(uid) || !answer.permitted.includes(uid)) continue;
+      if (this.#mayStart(pod, process, undefined)) this.#start(pod);
+    }
+    return answer;
+  }
+
+  /** Whether the end of the pod may be reported to the cluster. */
+  async #release(pod: KubePod, process: AgentProcess, isGone: () => boolean): Promise<boolean> {
+    const uid = uidOf(pod);
+    if (siteHubOf(pod) === undefined || this.#rules.skipsRelease) return true;
+    if (this.#options.askHub === undefined || this.#running.has(uid)) return false;
+    process.final.add(uid);
+    const answer = await this.#ask(process, [uid], isGone);
+    return answer?.released.includes(uid) === true;
+  }
+
+  async #report(pod: KubePod, process: AgentProcess, send: SendRequest, isGone: () => boolean): Promise<void> {
     const uid = uidOf(pod);
     const running = this.#running.get(uid);
     if (running !== undefined) {
@@ -281,10 +390,12 @@ export class PodHost {
       const status = startedStatus(pod, this.#now().wallMs, undefined);
       await send({ who: this.name, ...podStatusReport(pod, status) });
     } else if (pod.metadata.deletionTimestamp !== undefined) {
+      if (!(await this.#release(pod, process, isGone)) || this.#process !== process) return;
       await send({ who: this.name, ...finalPodDeletion(pod) });
     } else if (process.over.has(uid) && !hasEnded(pod)) {
+      if (!(await this.#release(pod, process, isGone)) || this.#process !== process) return;
       const now = this.#now();
-      const silentMs = silentMsOf(process, now);
+      const silentMs = this.#silentMs(pod, process, now);
       const status = offlineStoppedStatus(pod.status ?? {}, stopMessage(pod, silentMs), now.wallMs);
       await send({ who: this.name, ...podStatusReport(pod, status) });
     }

@@ -5,6 +5,7 @@ import { StoreFault } from '../shared/store/item-store.ts';
 import { type Coverage, createCoverage } from './coverage.ts';
 import type { Functions } from './faults/processes.ts';
 import type { ClusterApi } from './hub-link.ts';
+import type { AskForPermits } from './hub-world.ts';
 import { badObjectsAffectOnlyThemselves } from './laws/bad-objects.ts';
 import { bindingsFit } from './laws/bindings.ts';
 import { flappingFollowsMarks } from './laws/flapping.ts';
@@ -30,6 +31,7 @@ import { marksHaveWitnesses, type WitnessesLaw } from './laws/witnesses.ts';
 import { workloadsProgress } from './laws/workload-progress.ts';
 import { createWorkloadWorld } from './laws/workload-world.ts';
 import { writesAreKept } from './laws/writes.ts';
+import type { OfflineMachines } from './offline-machines.ts';
 import { usesWorkloads } from './parts.ts';
 import type { Poison } from './poison.ts';
 import { type PolicyVersions, policyVersions } from './policy-versions.ts';
@@ -62,6 +64,9 @@ export interface SimState {
   functions: Functions | undefined;
   watchFunctions: Functions<unknown> | undefined;
   hubFunctions: Functions<ClusterApi> | undefined;
+  /** With the part `reschedule`. */
+  permits: AskForPermits | undefined;
+  offlineMachines: OfflineMachines | undefined;
   story: Story | undefined;
   /** With the part `witnesses`. */
   witnesses: SiteWitnesses | undefined;
@@ -105,6 +110,8 @@ export function createChecks(setup: SimSetup): SimChecks {
     functions: undefined,
     watchFunctions: undefined,
     hubFunctions: undefined,
+    permits: undefined,
+    offlineMachines: undefined,
     story: undefined,
     witnesses: undefined,
   };

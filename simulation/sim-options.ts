@@ -32,7 +32,10 @@ export interface SimOptions {
   readonly faultsAStorm?: number;
   /** Parts of the world that only some seeds have. Default: those of the seed. */
   readonly parts?: readonly PartName[];
-  /** What befalls machines of the part `offlineStop`. Default: everything. */
+  /**
+   * What befalls machines of the part `offlineStop`. Default: everything. Empty: no machine has any accident but the
+   * power cuts of the part `reschedule`.
+   */
   readonly troubles?: readonly TroubleName[];
   /** What befalls sites of the part `witnesses`. Default: everything. */
   readonly siteTroubles?: readonly SiteTrouble[];

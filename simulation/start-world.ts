@@ -1,5 +1,10 @@
 /** Everything that acts in a run: functions, network, machines, streams, ticks, EC2, people, bad objects, faults. */
+
+import type { PermitRequest } from '../shared/agents/site-permits.ts';
 import { clusterObjects } from '../shared/kinds/cluster-objects.ts';
+import { siteHubOf } from '../shared/kinds/pods/site-permit.ts';
+import type { KubePod } from '../shared/kinds/types.ts';
+import { nodeNameOf } from './cluster-view.ts';
 import { faultyInstanceEvents } from './faults/faulty-cloud.ts';
 import { faultyNetwork, type Send } from './faults/faulty-network.ts';
 import { faultyParts } from './faults/faulty-parts.ts';
@@ -23,7 +28,7 @@ import { useWorkloads } from './people-workloads.ts';
 import { createPoison, type Poison } from './poison.ts';
 import { type SiteRelays, siteRelays } from './relays.ts';
 import { runEpisodes } from './run-episodes.ts';
-import { hashOf, seededUuid } from './seeded-random.ts';
+import { hashOf, oneOf, seededUuid } from './seeded-random.ts';
 import type { SimChecks } from './sim-checks.ts';
 import { simPrograms } from './sim-programs.ts';
 import { type SimSetup, START_MS } from './sim-setup.ts';
@@ -116,7 +121,9 @@ export function startWorld(setup: SimSetup, checks: SimChecks): World {
       if (context.calmSinceMs() === undefined || state.poisonedSinceMs !== undefined) return;
       checks.fail({ law: 'S3', subjects: [], message: `a request failed in calm: ${message}` });
     };
-    state.hubFunctions = hubWorld({
+    const reschedules = parts.includes('reschedule');
+    const accidents = random('power cuts');
+    const world = hubWorld({
       ...{
         law,
         recent,
@@ -132,8 +139,19 @@ export function startWorld(setup: SimSetup, checks: SimChecks): World {
         log,
         onFault,
         onFailed,
+        view,
+        reschedules,
+        hit: coverage.hit,
+        movableOn: () => movableOn(setup),
+        loseCopies: () => {
+          for (const name of state.offlineMachines?.withCopies() ?? [])
+            state.offlineMachines?.cutFromHub(name, COPIES_LOST_MS);
+        },
+        loseMachines: () => loseMachines(setup, checks, accidents),
       },
     });
+    state.hubFunctions = world.functions;
+    if (reschedules) state.permits = world.permits;
   }
   if (policy.clusterCIDRs.length > 0) {
     givePodCidrs({ policy, time, fraction: random('people and pod cidrs'), send, view, log });
@@ -147,12 +165,41 @@ export function startWorld(setup: SimSetup, checks: SimChecks): World {
   if (parts.includes('taints')) taintByHand({ time, fraction: random('people and taints'), send, view, log });
   if (parts.includes('scheduling')) wantPods({ time, fraction: random('people and pods'), send, view });
   if (parts.includes('workloads')) useWorkloads({ time, fraction: random('people and workloads'), send, view, log });
-  if (parts.includes('offlineStop')) runOnce({ time, fraction: random('people and once'), send, view, log });
+  if (parts.includes('offlineStop')) {
+    const people = { time, fraction: random('people and once'), send, view, log };
+    runOnce(people, { isMovable: parts.includes('reschedule') });
+  }
   if (parts.includes('volumes')) {
     runVolumes({ time, fraction: random('volumes'), send, view, cloud, machine: (name) => story.machine(name), log });
   }
   runEpisodes(setup, checks);
   return { story, streams };
+}
+
+/** Longer than a pod may run for ten minutes without a permit, and is moved. Milliseconds. */
+const LOST_MS = { least: 840_000, most: 1_140_000 } as const;
+
+/** While the machine of the original asks the next process of the hub. Milliseconds. */
+const COPIES_LOST_MS = 480_000;
+
+/** Machines with pods that a hub may move. */
+function movableOn({ view }: SimSetup): readonly string[] {
+  const isMovable = (pod: KubePod): boolean =>
+    siteHubOf(pod) !== undefined && pod.metadata.ownerReferences?.[0]?.kind === 'ReplicaSet';
+  return [...new Set([...view.pods.values()].filter(isMovable).map(nodeNameOf))];
+}
+
+/** Of these machines one is switched off, and another one cannot reach the hub. */
+function loseMachines(setup: SimSetup, { state }: SimChecks, fraction: () => number): void {
+  const names = movableOn(setup).filter((name) => state.story!.machines.get(name)?.isOn === true);
+  const off = oneOf(names, fraction);
+  const cutOff = oneOf(
+    names.filter((name) => name !== off),
+    fraction,
+  );
+  const lastsMs = (): number => LOST_MS.least + fraction() * (LOST_MS.most - LOST_MS.least);
+  if (off !== undefined) state.story!.crash(off, lastsMs());
+  if (cutOff !== undefined) state.offlineMachines?.cutFromHub(cutOff, lastsMs());
 }
 
 /** The zone that is cut off at this moment, chosen once per episode. */
@@ -188,6 +235,7 @@ function startStory(
     taintsOf: (name) => (isTainting(name) ? [BY_MACHINE] : []),
     labelsOf: (name) => (parts.includes('profiles') ? linkLabels(seed, name) : {}),
     doorOf,
+    hasAccidents: options.troubles?.length !== 0,
     running: parts.includes('offlineStop') ? startOfflineMachines(setup, checks) : undefined,
     witnesses: parts.includes('witnesses') ? startWitnesses(setup, checks) : undefined,
     relays: parts.includes('relays') ? startRelays(setup, checks, { send, doorOf }) : undefined,
@@ -208,18 +256,22 @@ function startStory(
 }
 
 function startOfflineMachines(
-  { seed, time, view, random, options }: SimSetup,
+  { seed, time, view, random, options, parts }: SimSetup,
   { state, log, offlineStop }: SimChecks,
 ): OfflineMachines {
-  return offlineMachines({
+  state.offlineMachines = offlineMachines({
     ...{ seed, time, view, log: log.add, observer: offlineStop },
     rules: options.plant?.offlineRules,
+    ...(parts.includes('reschedule') && {
+      askHub: async (nodeName: string, request: PermitRequest) => state.permits?.(nodeName, request),
+    }),
     fraction: random('offline machines'),
     troubles: options.troubles ?? (Object.keys(TROUBLES) as readonly TroubleName[]),
     crash: (name, offMs) => state.story!.crash(name, offMs),
     onCut: (name, untilMs) => state.story!.linkFails(name, untilMs),
     onClockStep: (name) => offlineStop.onClockStep(name),
   });
+  return state.offlineMachines;
 }
 
 function startWitnesses({ time, random, options }: SimSetup, { state, log }: SimChecks): SiteWitnesses {

@@ -100,6 +100,8 @@ interface FleetStoryOptions {
   readonly doorOf: (name: string) => DoorUse;
   /** What runs on its machines; undefined: every pod that is bound. */
   readonly running: OfflineMachines | undefined;
+  /** False: machines fail only if others let them (`crash`), and people act on no Node. */
+  readonly hasAccidents: boolean;
   /** The witnesses of its sites; undefined without any. */
   readonly witnesses: SiteWitnesses | undefined;
   /** The relays of its sites; undefined without any. */
@@ -152,11 +154,12 @@ class FleetStory implements Story {
       void createMachine(spec, endpoint, this.#options.view, this.#options.clockOf(spec.name))
         .register(this.#options.time.nowMs())
         .then(() => this.#switchOn(machine));
-      void this.#actRepeatedly(machine);
+      if (this.#options.hasAccidents) void this.#actRepeatedly(machine);
     }
     for (let writer = 0; writer < 2; writer += 1) void this.#repeatRandomly(MEAN_MS.count, () => this.#count());
     void this.#repeatRandomly(MEAN_MS.pods, () => this.#bindPod());
     void this.#repeatRandomly(MEAN_MS.pods, () => this.#bindPod());
+    if (!this.#options.hasAccidents) return;
     void this.#repeatRandomly(MEAN_MS.nodeDeletion, () => this.#deleteNode());
     void this.#repeatRandomly(MEAN_MS.outOfService / 4, () => this.#outOfService());
     void this.#repeatRandomly(MEAN_MS.zonePower, () => this.#zonePower());

@@ -7,6 +7,7 @@ import { AGENT_VERSION_ANNOTATION } from '../../shared/agents/agent-version.ts';
 import { defined } from '../../shared/defined.ts';
 import type { NodeUsage } from '../../shared/fleet/nodes/node-usage.ts';
 import { SERVICES_ANNOTATION } from '../../shared/fleet/nodes/service-readers.ts';
+import { SITE_HUB } from '../../shared/kinds/pods/site-permit.ts';
 import type { KubeNode, NodeStatus } from '../../shared/kinds/types.ts';
 import type { Log } from '../../shared/observability/log.ts';
 import type { AgentConfig } from '../config.ts';
@@ -59,6 +60,8 @@ export interface NodeStatusSources {
   readonly updatingVersion?: string | undefined;
   /** Whether this machine routes Services, as an annotation. */
   readonly routesServices?: boolean | undefined;
+  /** The hub that this machine obeys; undefined: not known yet. Absent: there is none. */
+  readonly siteHub?: (() => string | undefined) | undefined;
   readonly readyErrors: () => ReadyErrors;
   readonly readyWarning?: () => string | undefined;
   /** `<type>://<version>`; undefined while the runtime does not answer. */
@@ -159,12 +162,13 @@ export class NodeStatusComputation {
 
   /** A release waits only for nodes with the first annotation, and only those with the second one learn of Services. */
   #announced(node: KubeNode): ComputedNode {
-    const { updatingVersion, routesServices } = this.#sources;
+    const { updatingVersion, routesServices, siteHub } = this.#sources;
+    const known = node.metadata.annotations ?? {};
     const announced = {
       [AGENT_VERSION_ANNOTATION]: updatingVersion,
       [SERVICES_ANNOTATION]: routesServices === true ? 'nftables' : undefined,
+      [SITE_HUB]: siteHub && (siteHub() ?? known[SITE_HUB]),
     };
-    const known = node.metadata.annotations ?? {};
     if (Object.entries(announced).every(([name, value]) => known[name] === value)) return unchanged(node);
     const annotations = defined({ ...known, ...announced });
     return unchanged({ ...node, metadata: { ...node.metadata, annotations } });

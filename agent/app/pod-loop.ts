@@ -14,6 +14,7 @@
  * memory.
  */
 import { type Backoff, backoffMs } from '../../shared/backoff.ts';
+import { siteHubOf } from '../../shared/kinds/pods/site-permit.ts';
 import type { KubePod } from '../../shared/kinds/types.ts';
 import type { RunningPod } from '../ports/pod-runtime.ts';
 import { retryAfterWaitMs } from '../rules/backoff.ts';
@@ -33,6 +34,7 @@ import { PodAdmissions } from './pods/pod-admissions.ts';
 import { hasFinished, isDeleted, isWantedAgain, newPodEntry, type PodEntry } from './pods/pod-entry.ts';
 import { PodWorkers } from './pods/pod-workers.ts';
 import { isRunning } from './pods/runtime-view.ts';
+import { withSiteReleases } from './site-releases.ts';
 
 /** Longest time between two lists, for changes that no heartbeat announced. Milliseconds. */
 const LIST_EVERY_MS = 300_000;
@@ -89,12 +91,22 @@ class ListingPodLoop implements PodLoop {
   /** When remembered pods may start without a list. Monotonic milliseconds. */
   #startRememberedAtMs = Number.POSITIVE_INFINITY;
   #hasStartedRemembered = false;
+  /** The pods that a previous agent left running are in the entries. */
+  #knowsRunning = false;
   /** Monotonic milliseconds. */
   #readStaticAtMs = 0;
   #wake = new AbortController();
   #stop: AbortSignal | undefined;
 
-  constructor(dependencies: PodLoopDependencies) {
+  constructor(parts: PodLoopDependencies) {
+    const { permits } = parts;
+    const api = withSiteReleases({
+      api: parts.api,
+      isOfSite: (uid) => siteHubOf(this.#entries.get(uid)?.pod ?? { metadata: {} }) !== undefined,
+      release: async (uid) => (await permits?.release(uid)) === true,
+      isUnknown: (uid) => permits?.isCopy(uid) === true,
+    });
+    const dependencies = { ...parts, api };
     this.#dependencies = dependencies;
     this.#admissions = new PodAdmissions(dependencies, this.#entries);
     this.#offline = new OfflineStops({
@@ -111,6 +123,11 @@ class ListingPodLoop implements PodLoop {
       requestList: () => this.podsChanged(),
       onRetry: () => this.#wake.abort(),
       remember: () => this.#remember(),
+    });
+    permits?.connect({
+      mayRun: (uid) => this.#mayRun(uid),
+      permitting: () => this.#offline.check(),
+      permitted: () => this.#permitted(),
     });
     dependencies.probes.onResult((podUid) => {
       const entry = this.#entries.get(podUid);
@@ -154,12 +171,14 @@ class ListingPodLoop implements PodLoop {
     const listed = await this.#list(stop);
     if (listed === undefined) {
       await this.#startRemembered();
-      await this.#startWithoutNode(staticPods, false);
+      await this.#startWithoutNode([...staticPods, ...this.#copies()], false);
       return false;
     }
     this.#hasListed = true;
     const mirrors = await this.#mirrorsOf(staticPods, listed.filter(isMirrorPod));
-    const pods = [...listed.filter((pod) => !isMirrorPod(pod)), ...staticPods];
+    const known = new Set(listed.map(({ metadata }) => metadata.uid));
+    const copies = this.#copies().filter(({ metadata }) => !known.has(metadata.uid));
+    const pods = [...listed.filter((pod) => !isMirrorPod(pod)), ...staticPods, ...copies];
     const running = await this.#dependencies.runtime.pods();
     this.#updateEntries(pods, running, heartbeat);
     this.#useMirrors(mirrors);
@@ -167,6 +186,7 @@ class ListingPodLoop implements PodLoop {
     const decision = this.#admissions.decide(new Set(running.map(({ uid }) => uid)), stop);
     // Running pods are admitted by now. They do not wait for the Node if they must stop.
     this.#offline.adopt(running);
+    this.#knowsRunning = true;
     const isDecided = await decision;
     for (const entry of [...this.#entries.values()]) {
       // A pod that waits for its admission is left alone, unless it has to stop.
@@ -226,6 +246,27 @@ class ListingPodLoop implements PodLoop {
     const isAffected = (pod: KubePod): boolean => offlineRunMs(pod) !== undefined;
     const pods = running.filter(isRunning).flatMap(({ pod }) => (pod !== undefined && isAffected(pod) ? [pod] : []));
     await this.#startWithoutNode(pods, true);
+    this.#knowsRunning = true;
+  }
+
+  /** Pods that the hub of the site has moved here, and the cluster does not know yet. */
+  #copies(): readonly KubePod[] {
+    return this.#dependencies.permits?.copies() ?? [];
+  }
+
+  #mayRun(uid: string): boolean {
+    const entry = this.#entries.get(uid);
+    return !this.#knowsRunning || (entry?.mayRun === true && !entry.stopped);
+  }
+
+  #permitted(): void {
+    for (const entry of this.#offline.permitted()) this.#workers.request(entry);
+    const isNew = ({ metadata: { uid = '' } }: KubePod): boolean => !this.#entries.has(uid);
+    if (!this.#copies().some(isNew) || !this.#knowsRunning) return;
+    this.#startWithoutNode(this.#copies(), false).catch((cause: unknown) => {
+      // The next answer of the hub tries again.
+      this.#dependencies.log.error('copies of pods could not be started', { cause: String(cause) });
+    });
   }
 
   /** Keeps which pods run, for a start without the API. Before a list or such a start, nothing is known. */

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { silentLog, silentMeter } from '../../test/support/agent-api.ts';
-import { memoryHeartbeatFile } from '../../test/support/memory-heartbeat-file.ts';
+import { memoryHeartbeatFile, memoryPermitFile } from '../../test/support/memory-heartbeat-file.ts';
 import { memoryRuntime } from '../../test/support/memory-runtime.ts';
 import { memoryVolumes } from '../../test/support/memory-volumes.ts';
 import { SteppedTime } from '../../test/support/stepped-time.ts';
@@ -59,6 +59,7 @@ it('the agent serves its checks under the names that monitoring asks for', async
     swaps: undefined,
     runtime: memoryRuntime(time),
     heartbeatFile: memoryHeartbeatFile(),
+    permitFile: memoryPermitFile(),
     volumes: memoryVolumes(),
     probeClient: { httpGet: async () => ({ kind: 'failed', message: '' }), tcpConnect: async () => undefined },
     shutdownSignal: {

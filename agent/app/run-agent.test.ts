@@ -7,7 +7,7 @@ import { silentLog, silentMeter } from '../../test/support/agent-api.ts';
 import { type ApiInMemory, apiInMemory, pod, podsIn } from '../../test/support/api-in-memory.ts';
 import { CutDisk } from '../../test/support/cut-disk.ts';
 import { edgeMachine as machine } from '../../test/support/edge-machine.ts';
-import { memoryHeartbeatFile } from '../../test/support/memory-heartbeat-file.ts';
+import { memoryHeartbeatFile, memoryPermitFile } from '../../test/support/memory-heartbeat-file.ts';
 import { memoryRuntime } from '../../test/support/memory-runtime.ts';
 import { memoryVolumes } from '../../test/support/memory-volumes.ts';
 import { NftKernel } from '../../test/support/nft-kernel.ts';
@@ -93,6 +93,7 @@ describe('the agent', () => {
       swaps: undefined,
       runtime,
       heartbeatFile: memoryHeartbeatFile(),
+      permitFile: memoryPermitFile(),
       volumes: memoryVolumes(),
       probeClient: { httpGet: async () => ({ kind: 'failed', message: '' }), tcpConnect: async () => undefined },
       shutdownSignal: {
@@ -591,7 +592,9 @@ describe('the agent', () => {
     };
     void runAgent({ ...given, api: cut(given.api), beatApi: cut(given.beatApi), hub }, stop.signal);
     await pass(12_000);
-    expect(asked).toEqual(['GET /api/v1/nodes/edge-1']);
+    // It has no permits for pods of the site.
+    const permits = 'POST /apis/nodekeeper.dev/v1alpha1/sitepermits';
+    expect(asked.toSorted()).toEqual(['GET /api/v1/nodes/edge-1', permits]);
     isCut = true;
     await pass(320_000);
     expect(asked).toContain('PATCH /api/v1/nodes/edge-1/status');

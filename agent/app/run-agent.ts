@@ -16,6 +16,7 @@ import type { HealthCheck } from '../ports/health-check.ts';
 import type { HeartbeatFile } from '../ports/heartbeat-file.ts';
 import type { KubeApi } from '../ports/kube-api.ts';
 import type { MachineKeys } from '../ports/machine-keys.ts';
+import type { PermitFile } from '../ports/permit-file.ts';
 import type { ConnectPort } from '../ports/pod-port.ts';
 import type { PodRuntime } from '../ports/pod-runtime.ts';
 import type { PodVolumes } from '../ports/pod-volumes.ts';
@@ -59,6 +60,7 @@ import { GracefulShutdown, type ShutdownDependencies } from './shutdown/graceful
 import { ShutdownPhase } from './shutdown/shutdown-phase.ts';
 import type { SilenceReport } from './silence-report.ts';
 import { SiteMember, type SiteMemberDependencies } from './site-member.ts';
+import { SitePermits } from './site-permits.ts';
 import { SiteStatuses } from './site-statuses.ts';
 import { type SleepSignal, SleepWatch } from './sleep-watch.ts';
 import { checkStart, type StartParts } from './start-checks.ts';
@@ -91,6 +93,7 @@ export interface AgentParts extends StartParts {
   readonly memory?: PodMemory | undefined;
   /** Keeps the last answered heartbeat. */
   readonly heartbeatFile: HeartbeatFile;
+  readonly permitFile: PermitFile;
   readonly probeClient: ProbeClient;
   readonly shutdownSignal: ShutdownSignal;
   /** Absent: suspends are not announced. */
@@ -125,7 +128,9 @@ export async function runAgent(parts: AgentParts, stop: AbortSignal): Promise<vo
   const remembered = await parts.memory?.read();
   const heartbeats = new AnsweredHeartbeats({ ...parts, file: parts.heartbeatFile });
   await heartbeats.read();
-  const loops = createLoops(parts, started, { remembered, heartbeats }, stop);
+  const permits = parts.hub && new SitePermits({ ...parts, hub: parts.hub, file: parts.permitFile });
+  await permits?.read();
+  const loops = createLoops(parts, started, { remembered, heartbeats, permits }, stop);
   connectLoops(parts, loops);
   placeContainers(parts, started);
   parts.meter.gauge('kubelet_node_name', 1, { node: parts.config.nodeName });
@@ -171,6 +176,7 @@ interface Loops {
   readonly sleepWatch: SleepWatch | undefined;
   readonly siteMember: SiteMember | undefined;
   readonly siteStatuses: SiteStatuses | undefined;
+  readonly permits: SitePermits | undefined;
   readonly eviction: Eviction;
   readonly selfUpdate: SelfUpdate | undefined;
 }
@@ -178,7 +184,11 @@ interface Loops {
 function createLoops(
   parts: AgentParts,
   started: Started,
-  { remembered, heartbeats }: { remembered: Remembered | undefined; heartbeats: AnsweredHeartbeats },
+  {
+    remembered,
+    heartbeats,
+    permits,
+  }: { remembered: Remembered | undefined; heartbeats: AnsweredHeartbeats; permits: SitePermits | undefined },
   stop: AbortSignal,
 ): Loops {
   const { config, api, beatApi, memory, runtime, time, fraction, log, meter } = parts;
@@ -220,6 +230,7 @@ function createLoops(
     pressure,
     phase,
     serviceComplaint: () => serviceRules?.complaint(),
+    permits,
   });
   const nodeBuilder = new NodeBuilder(parts, started, computation);
   const registration = createRegistration(config, {
@@ -271,6 +282,7 @@ function createLoops(
     ...common,
     nodeName,
     api: siteStatuses?.watching(api) ?? api,
+    permits,
     runtime,
     probes,
     heartbeats,
@@ -371,6 +383,7 @@ function createLoops(
     sleepWatch,
     siteMember,
     siteStatuses,
+    permits,
     eviction,
     selfUpdate,
   };
@@ -416,7 +429,9 @@ function statusComputation(
     pressure,
     phase,
     serviceComplaint,
+    permits,
   }: {
+    readonly permits: SitePermits | undefined;
     readonly runtimeHealth: RuntimeHealth;
     readonly pressure: NodePressure;
     readonly phase: ShutdownPhase;
@@ -448,6 +463,7 @@ function statusComputation(
     volumesInUse: () => [],
     updatingVersion: parts.updates?.version,
     routesServices: config.services !== undefined,
+    siteHub: permits && (() => permits.hubName()),
   });
 }
 
@@ -559,6 +575,7 @@ async function runLoops(loops: Loops, hasKnownPods: boolean, stop: AbortSignal):
     loops.sleepWatch?.run(stop),
     loops.siteMember?.run(stop),
     registered.then(() => loops.siteStatuses?.run(stop)),
+    loops.permits?.run(stop),
     registered.then(() => loops.keyRotation?.run(stop)),
     registered.then(() => loops.selfUpdate?.run(stop)),
     loops.runtimeHealth.run(stop),

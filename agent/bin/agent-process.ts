@@ -163,6 +163,7 @@ export class AgentProcess {
                 }),
           memory: await this.#podMemory(),
           heartbeatFile: platform.heartbeatFile,
+          permitFile: platform.permitFile,
           probeClient: this.#probes,
           services: await platform.services(),
           volumes: platform.volumes(),

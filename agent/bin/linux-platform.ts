@@ -7,7 +7,7 @@ import { readBootId } from '../adapters/runtime-exec/process-table.ts';
 import { execRuntime } from '../adapters/runtime-exec/runtime-exec.ts';
 import { noRuntime } from '../adapters/runtime-none/runtime-none.ts';
 import { podmanRuntime } from '../adapters/runtime-podman/runtime-podman.ts';
-import { heartbeatFile } from '../adapters/system/heartbeat-file.ts';
+import { heartbeatFile, permitFile } from '../adapters/system/heartbeat-file.ts';
 import { systemTime } from '../adapters/system/time.ts';
 import { claimDirectories } from '../adapters/volumes/claim-directories.ts';
 import { memoryDirectory } from '../adapters/volumes/memory-directory.ts';
@@ -39,6 +39,7 @@ export function openLinux(options: PlatformOptions): Platform {
       return undefined;
     },
     heartbeatFile: heartbeatFile(memoryDirectory('heartbeat') ?? rootDirectory, config, readBootId),
+    permitFile: permitFile(memoryDirectory('heartbeat') ?? rootDirectory, config, readBootId),
     // Only topology policies need the NUMA nodes. Without a policy they may be unreadable.
     numa: async () => (config.topologyManagerPolicy === 'none' ? NO_NUMA : readNuma()),
     swaps: () => machine.swaps(),

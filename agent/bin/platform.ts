@@ -7,6 +7,7 @@ import type { AgentConfig } from '../config.ts';
 import type { ClaimDirectories } from '../ports/claim-directories.ts';
 import type { HeartbeatFile } from '../ports/heartbeat-file.ts';
 import type { Machine } from '../ports/machine.ts';
+import type { PermitFile } from '../ports/permit-file.ts';
 import type { PodRuntime } from '../ports/pod-runtime.ts';
 import type { PodVolumes } from '../ports/pod-volumes.ts';
 import type { ProbeClient } from '../ports/probe-client.ts';
@@ -33,6 +34,7 @@ export interface Platform {
   numa(): Promise<StartParts['numa']>;
   swaps(): Promise<string | undefined>;
   readonly heartbeatFile: HeartbeatFile;
+  readonly permitFile: PermitFile;
   readonly shutdownSignal: ShutdownSignal;
   /** Absent: suspends are not announced. */
   readonly sleepSignal: SleepSignal | undefined;

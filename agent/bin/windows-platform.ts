@@ -1,5 +1,5 @@
 import { noRuntime } from '../adapters/runtime-none/runtime-none.ts';
-import { heartbeatFile } from '../adapters/system/heartbeat-file.ts';
+import { heartbeatFile, permitFile } from '../adapters/system/heartbeat-file.ts';
 import { systemTime } from '../adapters/system/time.ts';
 import { type OwnService, startOwnService } from '../adapters/windows/own-service.ts';
 import { plainVolumes } from '../adapters/windows/plain-volumes.ts';
@@ -22,6 +22,7 @@ export async function openWindows(options: PlatformOptions): Promise<Platform> {
     openRuntime: async () => openRuntime(options),
     volumes: () => plainVolumes(rootDirectory),
     heartbeatFile: heartbeatFile(rootDirectory, config, bootId),
+    permitFile: permitFile(rootDirectory, config, bootId),
     services: async () => undefined,
     numa: async () => NO_NUMA,
     swaps: async () => undefined,

@@ -7,7 +7,7 @@
 import { OFFLINE_STOP_AFTER, offlineStopSeconds } from '../../shared/kinds/pods/offline-stop.ts';
 import type { KubePod } from '../../shared/kinds/types.ts';
 import { formatGoDuration } from '../../shared/kubernetes/go-duration.ts';
-import { recordOf, recordsOf } from '../../shared/kubernetes/normal-form.ts';
+import { recordOf, recordsOf, textOf } from '../../shared/kubernetes/normal-form.ts';
 import type { AgentTime } from '../ports/time.ts';
 import { isMirrorPod, isStaticPod } from './critical-pod.ts';
 import { killRequest } from './kill-request.ts';
@@ -109,12 +109,42 @@ export const heartbeatText = (origin: HeartbeatOrigin, { uptimeMs, wallMs }: Clo
  * @returns undefined unless the heartbeat is of this boot
  */
 export function parseHeartbeat(text: string, origin: HeartbeatOrigin, nowUptimeMs: number): ClockReading | undefined {
-  const { uptimeMs, wallMs, ...found } = recordOf(parsed(text));
-  const { bootId, nodeName, clusterId } = origin;
+  const found = ofThisBoot(text, origin);
+  return found && readingIn(found, nowUptimeMs);
+}
+
+/** The permits of a hub, and its copies of pods (app/site-permits.ts). */
+export interface KeptPermits {
+  /** User name of the hub. */
+  readonly hub: string;
+  /** By uid of the pod: before the permit was asked for. */
+  readonly permits: Readonly<Record<string, ClockReading>>;
+  readonly copies: readonly KubePod[];
+}
+
+export const permitsText = (origin: HeartbeatOrigin, kept: KeptPermits): string =>
+  JSON.stringify({ ...origin, ...kept });
+
+/** As `parseHeartbeat`. Permits of a time that this boot has not reached do not count. */
+export function parsePermits(text: string, origin: HeartbeatOrigin, nowUptimeMs: number): KeptPermits | undefined {
+  const found = ofThisBoot(text, origin);
+  if (found === undefined) return undefined;
+  const permits = Object.entries(recordOf(found['permits'])).flatMap(([uid, value]) => {
+    const reading = readingIn(recordOf(value), nowUptimeMs);
+    return reading === undefined ? [] : [[uid, reading] as const];
+  });
+  const copies = recordsOf(found['copies']) as unknown as readonly KubePod[];
+  return { hub: textOf(found['hub']), permits: Object.fromEntries(permits), copies };
+}
+
+function ofThisBoot(text: string, { bootId, nodeName, clusterId }: HeartbeatOrigin) {
+  const found = recordOf(parsed(text));
   if (bootId === '' || found['bootId'] !== bootId) return undefined;
-  if (found['nodeName'] !== nodeName || found['clusterId'] !== clusterId) return undefined;
-  if (!isTime(uptimeMs) || !isTime(wallMs) || uptimeMs > nowUptimeMs) return undefined;
-  return { uptimeMs, wallMs };
+  return found['nodeName'] === nodeName && found['clusterId'] === clusterId ? found : undefined;
+}
+
+function readingIn({ uptimeMs, wallMs }: Readonly<Record<string, unknown>>, nowUptimeMs: number) {
+  return isTime(uptimeMs) && isTime(wallMs) && uptimeMs <= nowUptimeMs ? { uptimeMs, wallMs } : undefined;
 }
 
 const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value) && value >= 0;

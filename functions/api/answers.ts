@@ -1,6 +1,7 @@
 /** What the API answers: every verb, documents, and requests on what is not stored. */
 import { METRICS_PATH } from '../../shared/access/authorize.ts';
 import { admitByPolicies } from '../../shared/admission/admit-by-policies.ts';
+import { SITE_MOVES } from '../../shared/agents/site-move.ts';
 import type { Answers, Call, UnstoredRequest } from '../../shared/api/call.ts';
 import { readLog } from '../../shared/api/logs/read-log.ts';
 import { watch } from '../../shared/api/watch/watch-call.ts';
@@ -80,6 +81,7 @@ const UNSTORED: ReadonlyMap<string, AnswerUnstored> = new Map<string, AnswerUnst
     'nodekeeper.dev/v1alpha1/nodesessions',
     ({ nodeSessions }, asked) => nodeSessions && answerNodeSessions(nodeSessions, asked),
   ],
+  [keyOf(SITE_MOVES), ({ siteMoves }, asked) => siteMoves(asked)],
   [
     'nodekeeper.dev/v1alpha1/nodeupdates',
     (dependencies, asked) => {

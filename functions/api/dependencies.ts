@@ -1,7 +1,7 @@
 import type { AccountTokenIssuer } from '../../shared/access/account-tokens.ts';
 import type { AdmissionDependencies } from '../../shared/admission/admit-by-policies.ts';
 import type { AdmissionWebhooks } from '../../shared/admission/admitted-write.ts';
-import type { Call, ReadDependencies } from '../../shared/api/call.ts';
+import type { Call, ReadDependencies, UnstoredRequest } from '../../shared/api/call.ts';
 import type { CidrSet } from '../../shared/fleet/cidrs/cidr-set.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
 import type { ActingNodes } from '../../shared/kinds/effects.ts';
@@ -55,6 +55,8 @@ export interface ServeDependencies extends ApiDependencies, ReadDependencies {
   readonly openConnection?: OpenConnection;
   /** Accepts the connections of agents that answer them. */
   readonly nodeSessions?: AcceptNodeSession;
+  /** Handles what hubs of sites have decided. */
+  readonly siteMoves: (asked: UnstoredRequest) => Promise<HttpResponse>;
   /** Responses of version, discovery, OpenAPI and health paths. undefined: no such path. */
   readonly staticDocument: StaticDocuments;
   /** The metrics of the cluster, for an authorized request. */

@@ -11,6 +11,7 @@ import { type RequestOptions, requestDependencies } from '../../shared/api/reque
 import { serveApi } from '../../shared/api/serve.ts';
 import { answerLongPoll } from '../../shared/api/watch/long-poll.ts';
 import { NODEKEEPER_VERSION } from '../../shared/config/version.ts';
+import { factLedger } from '../../shared/decisions/ledger.ts';
 import { defined } from '../../shared/defined.ts';
 import type { CidrSet } from '../../shared/fleet/cidrs/cidr-set.ts';
 import { createCidrSets } from '../../shared/fleet/cidrs/cluster-cidrs.ts';
@@ -30,6 +31,7 @@ import { refuseSigningRequests } from './access/signing-requester.ts';
 import { policyEnforcers } from './admission/policy-enforcers.ts';
 import { answerNodeVolumes } from './agents/node-volumes.ts';
 import { releaseHolders } from './agents/release-holders.ts';
+import { answerSiteMove } from './agents/site-moves.ts';
 import { apiAnswers } from './answers.ts';
 import type { AcceptNodeSession } from './connections/node-sessions.ts';
 import type { OpenConnection } from './connections/pod-connection.ts';
@@ -90,7 +92,7 @@ function serveDependencies(options: ApiOptions): ServeDependencies {
   const { clock, policy } = options;
   const { storages, ...common } = requestDependencies(options);
   const { storageOf, authorizer } = common;
-  return {
+  const dependencies: ServeDependencies = {
     ...common,
     history: historyOf(options),
     budgetsCovering: storages.budgets.covering,
@@ -124,7 +126,9 @@ function serveDependencies(options: ApiOptions): ServeDependencies {
       return await answerMetrics(source)(request);
     },
     selfReview: answerSelfReviews(authorizer),
+    siteMoves: (asked) => answerSiteMove({ ...dependencies, ledger: factLedger(options.items, policy) }, asked),
   };
+  return dependencies;
 }
 
 /** Read once: a restore needs another process. */

@@ -34,7 +34,9 @@ import { useNode } from '../../shared/fleet/nodes/node-use.ts';
 import { reportUnwritable } from '../../shared/fleet/nodes/report-unwritable.ts';
 import { bindPod } from '../../shared/kinds/pods/bind-pod.ts';
 import { shardsOf } from '../../shared/kinds/resources.ts';
-import type { KubePersistentVolumeClaim, KubePod, ObjectRef } from '../../shared/kinds/types.ts';
+import { SITE_POLICIES } from '../../shared/kinds/site-policies/resource.ts';
+import { mayHaveSiteHub, SITE_POLICIES_MAX, withSiteHub } from '../../shared/kinds/site-policies/site-hub.ts';
+import type { KubePersistentVolumeClaim, KubePod, KubeSitePolicy, ObjectRef } from '../../shared/kinds/types.ts';
 import { advanceOrder } from '../../shared/scheduling/queue-store.ts';
 import { SCHEDULER_NAME, type SchedulablePod } from '../../shared/scheduling/world.rule.ts';
 import { is } from '../../shared/store/attributes.ts';
@@ -91,6 +93,15 @@ export async function bindGroup(
   group: readonly Placement[],
 ): Promise<GroupOutcome> {
   let placements = group;
+  // Where no machine obeys a hub, no policy is read.
+  const isOfSites = group.some(
+    ({ pod, fit }) =>
+      copy.snapshot.nodes.get(fit.nodeName)?.node.siteHub !== undefined && mayHaveSiteHub(copy.pending.get(pod.key)),
+  );
+  const { resource } = SITE_POLICIES;
+  const policies: readonly KubeSitePolicy[] = isOfSites
+    ? (await dependencies.objects.list({ resource, limit: SITE_POLICIES_MAX })).objects
+    : [];
   const outcomeOf = (parts: Partial<GroupOutcome>): GroupOutcome => ({
     bound: [],
     refused: group.slice(parts.bound?.length ?? 0),
@@ -100,7 +111,7 @@ export async function bindGroup(
   });
   // Each attempt has fewer placements than the one before.
   while (placements.length > 0) {
-    const plan = planOf(dependencies, copy, placements);
+    const plan = planOf(dependencies, copy, placements, policies);
     if (plan.kind === 'refused') {
       placements = placements.slice(0, plan.index);
       continue;
@@ -164,6 +175,7 @@ function planOf(
   { random, clock, ledger, policy }: Dependencies,
   copy: ClusterCopy,
   placements: readonly Placement[],
+  policies: readonly KubeSitePolicy[],
 ): Plan {
   const nowMs = clock.nowMs();
   const { nodes } = copy.snapshot;
@@ -181,7 +193,8 @@ function planOf(
     const timeout = timeoutOn && { fromSeconds, toSeconds: timeoutOn(node.node.labels) };
     const outcome = bindPod(previous, fit.nodeName, nowMs, timeout);
     if (outcome.kind === 'refused') return { kind: 'refused', index };
-    writes.push({ kind: 'update', ref: refOf(pod), object: outcome.pod, previous });
+    const object = policies.length === 0 ? outcome.pod : withSiteHub(outcome.pod, node.node, policies);
+    writes.push({ kind: 'update', ref: refOf(pod), object, previous });
     writes.push(eventWrite(scheduledEvent(pod, fit.nodeName), { nowMs, eventUid: random.uuid(), wantedShard }));
     drafts.push(placementDraft(pod, fit, { nowMs, nodes: nodes.size, queue }));
   }

@@ -48,6 +48,7 @@ export const REMOVED_KINDS: readonly string[] = [
   'Secret',
   'Service',
   'ServiceAccount',
+  'SitePolicy',
   'StatefulSet',
   'StorageClass',
   'ValidatingAdmissionPolicy',

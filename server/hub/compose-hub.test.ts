@@ -6,6 +6,7 @@ import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import { changeSignals } from '../watches/change-signals.ts';
 import { ForwardFault } from './cluster-connection.ts';
 import { composeHub } from './compose-hub.ts';
+import type { SiteRescheduling } from './permits/site-rescheduling.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1);
 const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps';
@@ -22,6 +23,27 @@ function hub(
   items: ItemStore = memoryItemStore(),
   isPart: (resource: string) => boolean = () => false,
 ) {
+  const serve = composed(user, { holds, isPart, items });
+  return async (path: string, query = ''): Promise<number> => {
+    const { status, headers } = await serve({ path, query: new URLSearchParams(query) });
+    warnings.push(headers['warning'] ?? '');
+    return status;
+  };
+}
+
+function composed(
+  user: object,
+  {
+    site,
+    items = memoryItemStore(),
+    ...held
+  }: {
+    readonly holds: (resource: string) => boolean;
+    readonly isPart: (resource: string) => boolean;
+    readonly items?: ItemStore;
+    readonly site?: SiteRescheduling;
+  },
+) {
   const clock = { nowMs: () => NOW_MS };
   const review = { status: { authenticated: true, user } };
   warnings = [];
@@ -29,7 +51,7 @@ function hub(
     ...{ items, clock, pause: async () => {}, families: () => [], checks: [] },
     signals: changeSignals(),
     replica: {
-      ...{ holds, versionClock: clock, clusterId: () => 'test', isPart },
+      ...{ ...held, versionClock: clock, clusterId: () => 'test' },
       link: () => ({ kind: 'up' }),
       version: () => 1_000,
       caughtUp: async () => isCaughtUp,
@@ -43,15 +65,15 @@ function hub(
     },
     log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
     meter: { add: () => {} },
+    ...(site !== undefined && { site }),
   });
-  return async (path: string, query = ''): Promise<number> => {
-    const request: HttpRequest = {
-      ...{ method: 'GET', path, query: new URLSearchParams(query), sourceIp: '192.0.2.1', body: Buffer.alloc(0) },
-      headers: { authorization: 'Bearer token' },
+  return async (request: Pick<HttpRequest, 'path'> & Partial<HttpRequest>) => {
+    const { headers, ...others } = request;
+    const whole: HttpRequest = {
+      ...{ method: 'GET', query: new URLSearchParams(), sourceIp: '192.0.2.1', body: Buffer.alloc(0), ...others },
+      headers: { authorization: 'Bearer token', ...headers },
     };
-    const { status, headers } = (await serve(request, new AbortController().signal)).head;
-    warnings.push(headers['warning'] ?? '');
-    return status;
+    return (await serve(whole, new AbortController().signal)).head;
   };
 }
 
@@ -108,4 +130,43 @@ it('waits for a version that its copy does not have, and answers 504 as upstream
   expect(await read(CONFIG_MAPS, 'resourceVersion=x')).toBe(400);
   isCaughtUp = true;
   expect([await read(CONFIG_MAPS, newer), await read(`${CONFIG_MAPS}/c`, newer)]).toEqual([200, 404]);
+});
+
+it('permits pods of a site only to the machine that asks for itself', async () => {
+  const asked: unknown[] = [];
+  const site: SiteRescheduling = {
+    permit: async (...asks) => {
+      asked.push(asks);
+      return { hub: 'hub', permitted: ['u1'], copies: [], withdrawn: [], released: ['u2'] };
+    },
+    onRead: () => {},
+    look: async () => {},
+  };
+  const ask = async (user: object, body: object | string, has: object = { site }, more: Partial<HttpRequest> = {}) => {
+    const serve = composed(user, { holds: () => true, isPart: () => false, ...has });
+    const headers = { 'content-type': 'application/json' };
+    const path = '/apis/nodekeeper.dev/v1alpha1/sitepermits';
+    const text = typeof body === 'string' ? body : JSON.stringify(body);
+    const answer = await serve({ method: 'POST', path, headers, body: Buffer.from(text), ...more });
+    return { status: answer.status, body: JSON.parse(String(answer.body)) };
+  };
+  const node = { username: 'system:node:n1', groups: ['system:nodes', 'system:authenticated'] };
+  expect(await ask(node, { released: ['u2'], nodeName: 'n2' })).toMatchObject({
+    status: 200,
+    body: { hub: 'hub', permitted: ['u1'], released: ['u2'] },
+  });
+  expect(asked).toEqual([['n1', { released: ['u2'], stopped: [] }]]);
+  for (const username of ['ada', 'system:node:', 'system:serviceaccount:kube-system:n1']) {
+    // Nothing of the body is read.
+    expect(await ask({ username, groups: ['system:masters', 'system:authenticated'] }, '{')).toMatchObject({
+      status: 403,
+      body: { kind: 'Status', message: expect.stringContaining('only a node asks for permits') },
+    });
+  }
+  expect(await ask(node, '{')).toMatchObject({ status: 400, body: { kind: 'Status' } });
+  expect((await ask(node, { released: Array.from({ length: 1_001 }, String) })).status).toBe(400);
+  expect((await ask(node, {}, { site }, { headers: { 'content-type': 'text/plain' } })).status).toBe(415);
+  // A machine asks it again after an hour (agent/app/site-permits.ts).
+  expect(await ask(node, {}, {})).toMatchObject({ status: 404, body: { kind: 'Status', reason: 'NotFound' } });
+  expect(asked).toHaveLength(1);
 });

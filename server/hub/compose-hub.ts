@@ -46,6 +46,8 @@ import { questions } from './access/questions.ts';
 import { reviewedTokens } from './access/reviewed-tokens.ts';
 import type { ClusterConnection } from './cluster-connection.ts';
 import { type PassedAnswer, type Passing, passing } from './passing.ts';
+import { answerPermits, asksForPermits, isPermitRequest } from './permits/answer-permits.ts';
+import type { SiteRescheduling } from './permits/site-rescheduling.ts';
 import type { Replica } from './replica.ts';
 import { routeOf } from './routes.ts';
 import { acceptStatuses, isSiteStatus } from './statuses/accept-status.ts';
@@ -63,6 +65,8 @@ export interface HubOptions {
   readonly meter: Meter;
   readonly families: () => readonly MetricFamily[];
   readonly checks: readonly HealthCheck[];
+  /** Permits for the machines of its site. Absent: it has none. */
+  readonly site?: SiteRescheduling;
 }
 
 export interface Hub {
@@ -128,6 +132,8 @@ export function composeHub(options: HubOptions): Hub {
       list: (call) => readAtVersion(call, list),
       patch: acceptStatuses({ ...dependencies, statuses, isDown }),
     },
+    unstored: ({ target, request, user }) =>
+      options.site !== undefined && isPermitRequest(target) ? answerPermits(options.site, request, user) : undefined,
     publicPath: (path, request) => (PUBLIC_PATHS.has(path) ? document(path, request) : undefined),
     path: async (path, request) => (path === METRICS_PATH ? metrics(request) : document(path, request)),
   });
@@ -186,6 +192,7 @@ export function composeHub(options: HubOptions): Hub {
     passing: passed,
     shownStatuses: statuses.count,
     onRead() {
+      options.site?.onRead();
       statuses.onRead().catch((error: unknown) => {
         log.warn('statuses of the site are shown for longer: the copy cannot be read', { error });
       });
@@ -205,7 +212,8 @@ export function composeHub(options: HubOptions): Hub {
 
   async function serve(received: HttpRequest, gone: AbortSignal): Promise<PassedAnswer> {
     const request = received.method === 'GET' ? withoutWatchPrefix(received) : received;
-    if (isSiteStatus(request)) return { head: await api(request) };
+    // A hub without permits says so itself: machines ask it once per hour.
+    if (isSiteStatus(request) || asksForPermits(request)) return { head: await api(request) };
     const route = routeOf(request, replica.holds);
     if (route.kind === 'pass') {
       const answer = await passed.pass(received, gone);

@@ -7,9 +7,12 @@ import { existsSync } from 'node:fs';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { systemClock, systemRandom, systemTimeLimit } from '../../shared/clock.ts';
+import { defined } from '../../shared/defined.ts';
 import { openServerCredentials } from '../../shared/host/credentials.ts';
 import { type DatabaseUse, openDataDirectory } from '../../shared/host/data-directory.ts';
 import { StartError } from '../../shared/host/start-error.ts';
+import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
+import type { Log } from '../../shared/observability/log.ts';
 import { readCertificate } from '../certificate.ts';
 import { sweepExpired } from '../expired-items.ts';
 import { openFront } from '../front.ts';
@@ -30,6 +33,7 @@ import { composeHub, type Hub } from './compose-hub.ts';
 import { firstContact } from './first-contact.ts';
 import { heldFamily, hubReadings, passedFamily } from './hub-readings.ts';
 import { PASSED_MAX } from './passing.ts';
+import { openSiteRescheduling, type SiteRescheduling } from './permits/site-rescheduling.ts';
 import { openReplica, type Replica } from './replica.ts';
 
 const DATABASE: DatabaseUse = {
@@ -113,6 +117,18 @@ export async function startHub(
         fault: () => (authorizes() ? undefined : 'roles and bindings of the cluster are not copied yet'),
       },
     ];
+    const { siteHub: hubName } = upstream;
+    const site =
+      hubName === undefined
+        ? undefined
+        : await openSiteRescheduling({
+            ...{ hubName, items: store.items, replica: copy, upstream: connection, random: systemRandom, log },
+            objects: clusterObjects({ items: store.items, clock: systemClock, random: systemRandom }),
+            // It stands still in a suspend: the hub then waits for longer.
+            monotonicMs: () => performance.now(),
+            nowMs: systemClock.nowMs,
+          });
+    if (site !== undefined) undo.push(lookRepeatedly(site, log));
     const composed = composeHub({
       items: store.items,
       signals,
@@ -124,6 +140,7 @@ export async function startHub(
       meter: metrics,
       families: () => [heldFamily(copy), passedFamily(composed.passing), ...metrics.families()],
       checks,
+      ...defined({ site }),
     });
     hub = composed;
     const credentials = await openServerCredentials(data, systemClock.nowMs(), options.names);
@@ -145,4 +162,32 @@ export async function startHub(
     await undo.all();
     throw error;
   }
+}
+
+/** Between two looks. Milliseconds. */
+const SITE_LOOK_MS = 5_000;
+
+/** @returns stops it. Resolves when no look is under way */
+function lookRepeatedly(site: Pick<SiteRescheduling, 'look'>, log: Log): () => Promise<void> {
+  const stopped = new AbortController();
+  let why: string | undefined;
+  async function run(): Promise<void> {
+    while (!stopped.signal.aborted) {
+      try {
+        await site.look();
+        why = undefined;
+      } catch (error) {
+        const { message } = error as Error;
+        // Without a link each look with something to send fails. The next one does it.
+        if (why !== message) log.warn('what is due about pods of the site could not be done', { error });
+        why = message;
+      }
+      await pause(SITE_LOOK_MS, undefined, { signal: stopped.signal }).catch(() => undefined);
+    }
+  }
+  const ended = run();
+  return async () => {
+    stopped.abort();
+    await ended;
+  };
 }

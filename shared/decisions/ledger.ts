@@ -36,14 +36,25 @@ function policyVersion(policy: Policy): string {
   return shortHash(text) + shortHash(`2|${text}`);
 }
 
-export function ledgerOver(items: ItemStore, policy: Policy): Ledger {
+function recordsWith(policy: Policy): (draft: DecisionDraft, tick?: TickMark) => DecisionRecord {
   const version = policyVersion(policy);
-  const recorded = new Set<string>();
-  const recordOf = (draft: DecisionDraft, { slot, fence }: TickMark = {}): DecisionRecord =>
-    sealed({ ...draft, v: 1, policy: version, ...defined({ slot, fence }) });
+  return (draft, { slot, fence } = {}) => sealed({ ...draft, v: 1, policy: version, ...defined({ slot, fence }) });
+}
+
+export function ledgerOver(items: ItemStore, policy: Policy): Ledger {
+  const recordOf = recordsWith(policy);
   return {
     write: (draft, tick, once) => decisionWrite(recordOf(draft, tick), once),
     writeAll: (drafts, tick) => decisionWrites(drafts.map((draft) => recordOf(draft, tick))),
+    ...factLedger(items, policy),
+  };
+}
+
+/** For a program that records nothing else. */
+export function factLedger(items: ItemStore, policy: Policy): Pick<Ledger, 'recordOnce'> {
+  const recordOf = recordsWith(policy);
+  const recorded = new Set<string>();
+  return {
     async recordOnce(draft, once, tick) {
       const name = decisionName(draft, once);
       if (recorded.has(name)) return 'known';

@@ -134,6 +134,11 @@ export const KIND_EFFECTS: readonly KindEffect[] = [
     what: 'versions that [agents install themselves](agent.md#updates)',
   },
   {
+    kinds: ['sitepolicies.nodekeeper.dev'],
+    effect: 'acts',
+    what: 'pods that [the hub of a site may move](hub.md#pods-that-may-move-without-the-cluster)',
+  },
+  {
     kinds: ['nodeidentities.nodekeeper.dev', 'bootstraptokens.nodekeeper.dev'],
     effect: 'acts',
     what: 'who may sign in [as a node](security.md)',

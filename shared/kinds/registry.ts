@@ -33,6 +33,7 @@ import { secrets } from './secrets/serve.ts';
 import { serviceaccounts } from './serviceaccounts/serve.ts';
 import { endpoints, endpointslices, services } from './services/serve.ts';
 import { silencehistograms } from './silence-histograms/serve.ts';
+import { sitepolicies } from './site-policies/serve.ts';
 import { statefulsets } from './statefulsets/serve.ts';
 import { storageclasses } from './storageclasses/serve.ts';
 import { volumeattachments } from './volumeattachments/serve.ts';
@@ -92,6 +93,7 @@ export const resources: readonly ResourceDescriptor[] = [
   decisions,
   clusterstatuses,
   silencehistograms,
+  sitepolicies,
   nodemetrics,
   podmetrics,
 ];
@@ -128,5 +130,6 @@ export {
   poddisruptionbudgets,
   pods,
   priorityclasses,
+  sitepolicies,
   volumeattachments,
 };

@@ -34,6 +34,7 @@ import { SECRETS } from './secrets/resource.ts';
 import { SERVICE_ACCOUNTS } from './serviceaccounts/resource.ts';
 import { ENDPOINT_SLICES, ENDPOINTS, SERVICES } from './services/resource.ts';
 import { SILENCE_HISTOGRAMS } from './silence-histograms/resource.ts';
+import { SITE_POLICIES } from './site-policies/resource.ts';
 import { STATEFUL_SETS } from './statefulsets/resource.ts';
 import { STORAGE_CLASSES } from './storageclasses/resource.ts';
 import type { StoredResource } from './stored-resource.ts';
@@ -91,6 +92,7 @@ export const storedResources: readonly StoredResource[] = [
   DECISIONS,
   CLUSTER_STATUSES,
   SILENCE_HISTOGRAMS,
+  SITE_POLICIES,
 ];
 
 const byPlural = new Map(storedResources.map((each) => [each.resource, each]));

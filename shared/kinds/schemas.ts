@@ -9,6 +9,7 @@ import type { ResourceDescriptor } from './descriptor.ts';
 import { bootstrapToken, nodeIdentity } from './identities/schema.ts';
 import { nodeMetrics, podMetrics } from './node-metrics/schema.ts';
 import { silenceHistogram } from './silence-histograms/schema.ts';
+import { sitePolicy } from './site-policies/schema.ts';
 import { upstream } from './upstream.ts';
 
 /** Kinds that Kubernetes' sources lack. */
@@ -20,6 +21,7 @@ const OTHERS = new Map<string, StructSchema>(
     decision,
     clusterStatus,
     silenceHistogram,
+    sitePolicy,
     changeRead,
     nodeMetrics,
     podMetrics,

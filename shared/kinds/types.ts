@@ -118,6 +118,10 @@ export interface KubeAgentRelease extends KubeObject {
   status?: AgentReleaseStatus;
 }
 
+export interface KubeSitePolicy extends KubeObject {
+  spec?: { hub?: string; nodes?: string[]; namespaces?: string[] };
+}
+
 export type AgentReleaseArtifactSpec = {
   architecture?: string;
   url?: string;

@@ -1,11 +1,13 @@
 /** Nodes and pods as the scheduler reads them: what its rules need of the objects, parsed once. */
 
+import { defined } from '../defined.ts';
 import { conditionOf } from '../fleet/nodes/conditions.ts';
 import { zoneKeyOf } from '../fleet/nodes/zone.ts';
 import { hasTaint, TAINT_NOT_READY, TAINT_UNREACHABLE } from '../fleet/taints/taint.ts';
 import { type HostPort, hostPortsOf } from '../kinds/pods/host-ports.ts';
 import { isTerminated } from '../kinds/pods/phase.ts';
 import { claimNamesOf } from '../kinds/pods/pod-claims.ts';
+import { hubOfMachine } from '../kinds/pods/site-permit.ts';
 import type { KubeNode, KubePod, NodeSelectorTerm, PodSpec, TopologySpreadConstraint } from '../kinds/types.ts';
 import type { Taint, Toleration } from '../kubernetes/kubernetes.ts';
 import { parseTimeMs } from '../kubernetes/time.ts';
@@ -104,6 +106,8 @@ export interface SchedulableNode {
   readonly podsMax: number;
   /** Bytes by normalised name. */
   readonly images: ReadonlyMap<string, number>;
+  /** The machine obeys the permits of this hub (site-permit.ts). Undefined: of none. */
+  readonly siteHub?: string;
 }
 
 const EMPTY: readonly never[] = Object.freeze([]);
@@ -231,6 +235,7 @@ export function schedulableNode(node: KubeNode): SchedulableNode {
     allocatable: listedAmounts(status.allocatable),
     podsMax: amountOf('pods', status.allocatable?.['pods'] ?? '0'),
     images,
+    ...defined({ siteHub: hubOfMachine(node) }),
   };
 }
 

@@ -10,6 +10,7 @@
  */
 import type { KubeDeployment, KubeReplicaSet } from '../../functions/workloads/workload-types.ts';
 import { offlineStopSeconds } from '../../shared/kinds/pods/offline-stop.ts';
+import { siteHubOf } from '../../shared/kinds/pods/site-permit.ts';
 import type { KubeJob, KubeObject, KubePod, OwnerReference } from '../../shared/kinds/types.ts';
 import type { Mark } from '../coverage.ts';
 import type { PodObserver, Stop } from '../running-pods.ts';
@@ -159,6 +160,8 @@ class OfflineStop implements OfflineStopLaw {
   }
 
   #isVouchedFor({ machine, pod }: Running): boolean {
+    // A person cannot know what the hub of a site has moved, and vouches by the deletion of a pod alone.
+    if (siteHubOf(pod) !== undefined) return false;
     return (this.#createdAtMs.get(uidOf(pod)) ?? 0) <= (this.#vouchedAtMs.get(machine) ?? 0);
   }
 }

@@ -12,8 +12,9 @@
 
 import type { KubeDeployment, KubeReplicaSet, KubeStatefulSet } from '../../functions/workloads/workload-types.ts';
 import { offlineStopSeconds } from '../../shared/kinds/pods/offline-stop.ts';
+import { siteHubOf } from '../../shared/kinds/pods/site-permit.ts';
 import type { KubeDaemonSet, KubeJob, KubePod } from '../../shared/kinds/types.ts';
-import { OPERATOR } from '../access.ts';
+import { HUB, OPERATOR } from '../access.ts';
 import type { Mark } from '../coverage.ts';
 import { effectMs, type Law, type LawContext } from './law.ts';
 import type { Writer } from './truth.ts';
@@ -303,6 +304,8 @@ class PodCounts implements PodCountsLaw {
     if (controllerOf(before)?.kind !== 'StatefulSet' || nodeName === '') return;
     this.#hit('L14:statefulset-name-freed');
     if (by.who === nodeName || by.who === OPERATOR || hasEnded(before)) return;
+    // What runs is what S2 sees: a hub says so after its permits are over.
+    if (by.who === HUB && siteHubOf(before) === HUB) return;
     if (isDeleting(before) && offlineStopSeconds(before) !== undefined) return;
     const node = this.#world.nodes().get(nodeName);
     const isLost = node === undefined || (node.spec?.taints ?? []).some(({ key: taint }) => taint === OUT_OF_SERVICE);

@@ -58,6 +58,7 @@ export function podsHaveTheirTime(context: LawContext): Law {
           subjects: [pod.nodeName, pod.path],
           message: `${pod.path} was deleted by ${by.name}; ${what}`,
         });
+      if (pod.isOfSite) return say('the hub of its site decides about it');
       // The commit that deletes a pod requires the Node of the decision: no tolerance for these two.
       if (node === undefined) return say('its Node does not exist: a task of pod-gc');
       if (node.noExecute.size === 0) return say('its node has no NoExecute taint');
@@ -75,7 +76,7 @@ export function podsHaveTheirTime(context: LawContext): Law {
       // The gate stays closed for two heartbeat intervals after an outage of the API. No pod is deleted until then.
       const openMs = calmMs + 2 * beatMs + 2 * periodMs;
       for (const pod of truth.pods.values()) {
-        if (pod.isTerminating || isPoisoned(pod.nodeName)) continue;
+        if (pod.isOfSite || pod.isTerminating || isPoisoned(pod.nodeName)) continue;
         const node = truth.nodes.get(pod.nodeName);
         if (node === undefined || node.noExecute.size === 0) continue;
         const due = dueOf(pod, node);

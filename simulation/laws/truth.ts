@@ -9,6 +9,7 @@ import { plannedUntilMs } from '../../shared/fleet/nodes/planned-silence.ts';
 import { zoneKeyOf } from '../../shared/fleet/nodes/zone.ts';
 import { FLAPPING_TAINT_KEY } from '../../shared/fleet/silences/flapping.ts';
 import { fleetKeyOf } from '../../shared/fleet/zones/fleet-store.ts';
+import { siteHubOf } from '../../shared/kinds/pods/site-permit.ts';
 import type { KubeNode, KubeObject } from '../../shared/kinds/types.ts';
 import type { ConditionStatus, NodeCondition, Taint, Toleration } from '../../shared/kubernetes/kubernetes.ts';
 import { objectPartition } from '../../shared/store/layout.ts';
@@ -56,6 +57,8 @@ export interface TruePod {
   readonly uid: string;
   readonly nodeName: string;
   readonly tolerations: readonly Toleration[];
+  /** The hub of its site decides about it: no eviction does. */
+  readonly isOfSite: boolean;
   readonly sinceMs: number;
   isTerminating: boolean;
 }
@@ -308,6 +311,7 @@ class ObservedTruth implements Truth {
       path,
       uid: object.metadata.uid ?? '',
       nodeName,
+      isOfSite: siteHubOf(object) !== undefined,
       tolerations: (object.spec?.['tolerations'] as Toleration[] | undefined) ?? [],
       sinceMs: change.atMs,
       isTerminating: false,

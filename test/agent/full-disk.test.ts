@@ -22,7 +22,7 @@ import type { KubeObject } from '../../shared/kinds/types.ts';
 import { recordsOf, textOf } from '../../shared/kubernetes/normal-form.ts';
 import { silentLog, silentMeter } from '../support/agent-api.ts';
 import { type ApiInMemory, apiInMemory, podsIn } from '../support/api-in-memory.ts';
-import { memoryHeartbeatFile } from '../support/memory-heartbeat-file.ts';
+import { memoryHeartbeatFile, memoryPermitFile } from '../support/memory-heartbeat-file.ts';
 import { scaledTime } from '../support/scaled-time.ts';
 import { until } from '../support/until.ts';
 
@@ -114,6 +114,7 @@ describe.skipIf(why !== undefined)(`a full disk${why === undefined ? '' : ` (ski
         runtime,
         probeClient: probeClient(),
         heartbeatFile: memoryHeartbeatFile(),
+        permitFile: memoryPermitFile(),
         volumes: podVolumes({ rootDirectory, memoryDirectory: undefined }),
         shutdownSignal: {
           rules: LOGIND_SHUTDOWN,

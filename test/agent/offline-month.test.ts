@@ -22,7 +22,7 @@ import { silentLog, silentMeter, timedOut } from '../support/agent-api.ts';
 import { type ApiInMemory, apiInMemory, pod, podsIn } from '../support/api-in-memory.ts';
 import { edgeMachine as machine } from '../support/edge-machine.ts';
 import { folderForTest } from '../support/folder-for-test.ts';
-import { type MemoryHeartbeatFile, memoryHeartbeatFile } from '../support/memory-heartbeat-file.ts';
+import { type MemoryHeartbeatFile, memoryHeartbeatFile, memoryPermitFile } from '../support/memory-heartbeat-file.ts';
 import { type MemoryRuntime, memoryRuntime } from '../support/memory-runtime.ts';
 import { type MemoryVolumes, memoryVolumes } from '../support/memory-volumes.ts';
 import { SteppedTime, settle } from '../support/stepped-time.ts';
@@ -147,6 +147,7 @@ async function boot(clockAheadMs = 0): Promise<void> {
   running = runAgent(
     {
       ...{ config, agentVersion: 'v1', beatApi: api, api, machine, runtime, memory, heartbeatFile, volumes },
+      permitFile: memoryPermitFile(),
       time: patient(time),
       clusterLabels: async () => ({}),
       numa: { nodes: [], distances: undefined },

@@ -97,6 +97,10 @@ const OBJECTS: Readonly<Record<string, (nodeUid: string) => Record<string, unkno
     spec: { attacher: 'ebs.csi.aws.com', nodeName: 'n1', source: { persistentVolumeName: 'pv1' } },
   }),
   csinodes: () => ({ metadata: { name: 'n1' }, spec: { drivers: [] } }),
+  sitepolicies: () => ({
+    metadata: { name: 'site' },
+    spec: { hub: 'hub', nodes: ['n1'], namespaces: ['default'] },
+  }),
   agentreleases: () => ({
     metadata: { name: 'agent' },
     spec: {
@@ -497,7 +501,7 @@ A request is allowed by a built-in rule, or by a role that a binding grants to i
   \`nodekeeper:viewer\`. They are not stored, and cannot be changed or deleted. Labels
   \`rbac.authorization.k8s.io/aggregate-to-…\` extend \`view\`, \`edit\` and \`admin\`.
 - Roles of a program that keeps a copy of the cluster, for a binding: \`system:nodekeeper:hub\` reads every kind but
-  Secrets and bootstrap tokens, creates ChangeReads, TokenReviews and SubjectAccessReviews.
+  Secrets and bootstrap tokens, creates ChangeReads, SiteMoves, TokenReviews and SubjectAccessReviews.
   \`system:nodekeeper:hub-secrets\` adds Secrets. \`system:nodekeeper:site-hub\` is for a copy of what belongs to some
   nodes, which another role names ([hub](hub.md)). A ChangeRead also needs \`list\` and \`watch\` in all namespaces for each
   other resource that it names; one that is refused does not fail the others. Any machine may create one; it has the

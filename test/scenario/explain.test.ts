@@ -11,6 +11,7 @@ import { refusalsAdded } from '../../shared/access/refusal-store.ts';
 import { type DecisionRecord, sealed } from '../../shared/decisions/decision-record.ts';
 import { decisionStore, decisionWrite, type NamedDecision } from '../../shared/decisions/decision-store.ts';
 import { OFFLINE_STOP_AFTER } from '../../shared/kinds/pods/offline-stop.ts';
+import { SITE_HUB } from '../../shared/kinds/pods/site-permit.ts';
 import { type ApiInMemory, apiInMemory, eventsOf, TABLE } from '../support/api-in-memory.ts';
 import { type ControlledFleet, controlledFleet, START_MS, settledFleet } from '../support/controlled-fleet.ts';
 
@@ -186,6 +187,46 @@ describe('explain', () => {
     expect(lines.join('\n')).toContain(`${why}, removal due at 2026-01-01T00:11:30Z  = same`);
     expect(lines.join('\n')).toContain(`${why}, removal was due at 2026-01-01T00:11:30Z  = same`);
     expect(lines.at(-1)).toMatch(/decisions replayed: same outcome$/);
+  });
+
+  it('explains that a pod was left to the hub of its site, which has moved it', async () => {
+    const { fleet: silent } = await settledFleet({ a: 3 });
+    const served = apiInMemory({ items: silent.tables });
+    const { body: me } = await served.send('POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', { body: {} });
+    const hub: string = me.status.userInfo.username;
+    await silent.addPod('web', 'a-2');
+    await silent.changePod('web', (pod) => ({
+      ...pod,
+      metadata: { ...pod.metadata, annotations: { [OFFLINE_STOP_AFTER]: '10m', [SITE_HUB]: hub } },
+    }));
+    await silent.changeNode('a-0', (node) => ({
+      ...node,
+      metadata: { ...node.metadata, annotations: { ...node.metadata.annotations, [SITE_HUB]: hub } },
+    }));
+    await silent.run(0, 900, () => silent.beat('a-0', 'a-1'));
+    served.advance(silent.nowMs() - served.nowMs());
+    await served.send('POST', '/apis/nodekeeper.dev/v1alpha1/sitepolicies', {
+      body: { metadata: { name: 'site' }, spec: { hub, nodes: ['a-0'], namespaces: ['default'] } },
+    });
+    const { body: web } = await served.send('GET', '/api/v1/namespaces/default/pods/web');
+    const copy = { uid: '11111111-2222-4333-8444-555555555555', nodeName: 'a-0' };
+    const why = 'node a-2 does not answer the hub, and its permits are over';
+    const pod = { namespace: 'default', name: 'web', from: [web.metadata.uid], copy };
+    const moved = await served.send('POST', '/apis/nodekeeper.dev/v1alpha1/sitemoves', {
+      contentType: 'application/json',
+      body: { ...pod, decidedAt: '2026-01-01T00:12:00Z', why },
+    });
+    expect(moved.body).toEqual({ outcome: 'done' });
+    const lines = await explainThrough(served, 'pod', 'default/web', '--verify');
+    const text = lines.join('\n');
+    expect(gist(lines).filter((each) => each.endsWith('itself'))).toEqual(['PodLeftToSite itself', 'PodMoved itself']);
+    expect(text).toMatch(new RegExp(`; left to ${hub}, the hub of its site, eviction due at .*  = same`));
+    expect(text).toMatch(
+      new RegExp(`00:12:00.*PodMoved.*${hub}: from node a-2 to a-0 as web-11111111, without the cluster: ${why}`),
+    );
+    const ofCopy = (await explainThrough(served, 'pod', 'default/web-11111111')).join('\n');
+    expect(ofCopy).toMatch(/PodMoveMerged.*in the place of pod web/);
+    expect(ofCopy).toContain(`which ${hub} moved at 2026-01-01T00:12:00Z: ${why}`);
   });
 
   it('runs every rule again, to the same end', async () => {

@@ -104,6 +104,8 @@ export class EvictionWorld {
       case 'hold':
         if (!decision.timerExists) this.timers.set(podUid, { namespace, name, podUid, atMs: decision.atMs });
         break;
+      case 'leave':
+        break;
       case 'cancel':
         this.events.push(decision.event.message);
         this.timers.delete(podUid);

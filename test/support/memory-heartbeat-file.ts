@@ -1,8 +1,9 @@
-/** A HeartbeatFile of nothing but memory, which outlives agents of one boot. */
+/** Files of nothing but memory, which outlive agents of one boot. */
 import { AnsweredHeartbeats } from '../../agent/app/answered-heartbeats.ts';
 import type { HeartbeatFile } from '../../agent/ports/heartbeat-file.ts';
+import type { PermitFile } from '../../agent/ports/permit-file.ts';
 import type { AgentTime } from '../../agent/ports/time.ts';
-import type { ClockReading } from '../../agent/rules/offline-stop.ts';
+import type { ClockReading, KeptPermits } from '../../agent/rules/offline-stop.ts';
 import { silentLog } from './agent-api.ts';
 
 export interface MemoryHeartbeatFile extends HeartbeatFile {
@@ -21,6 +22,16 @@ export function memoryHeartbeatFile(): MemoryHeartbeatFile {
     },
   };
   return file;
+}
+
+export function memoryPermitFile(): PermitFile {
+  let kept: KeptPermits | undefined;
+  return {
+    read: async () => kept,
+    async write(permits) {
+      kept = structuredClone(permits);
+    },
+  };
 }
 
 export const noHeartbeats = (time: AgentTime): AnsweredHeartbeats =>

@@ -8,6 +8,7 @@ import type { AgentTime, Fraction } from '../../ports/time.ts';
 import type { NodeEvent } from '../../rules/node-event.ts';
 import type { Admission } from '../../rules/pod-admission.ts';
 import type { AnsweredHeartbeats } from '../answered-heartbeats.ts';
+import type { SitePermits } from '../site-permits.ts';
 import type { PodInputs } from './pod-inputs.ts';
 import type { PodProbes } from './pod-probes.ts';
 
@@ -18,6 +19,8 @@ export interface PodLoopDependencies {
   readonly probes: Pick<PodProbes, 'update' | 'readinessOf' | 'remove' | 'onResult' | 'stop'>;
   readonly inputs: Pick<PodInputs, 'prepare' | 'changed' | 'remove' | 'keepOnly'>;
   readonly heartbeats: AnsweredHeartbeats;
+  /** Of the hub of the site. Absent: there is none. */
+  readonly permits?: SitePermits | undefined;
   readonly time: AgentTime;
   readonly fraction: Fraction;
   readonly log: Log;

@@ -5,6 +5,8 @@
  * Timers are late after a suspend, so the clocks are compared at the due time, every 10 s, and before each answered
  * heartbeat counts.
  */
+
+import { siteHubOf } from '../../../shared/kinds/pods/site-permit.ts';
 import type { KubePod } from '../../../shared/kinds/types.ts';
 import type { Log } from '../../../shared/observability/log.ts';
 import type { RunningPod } from '../../ports/pod-runtime.ts';
@@ -12,6 +14,7 @@ import type { AgentTime } from '../../ports/time.ts';
 import type { NodeEvent } from '../../rules/node-event.ts';
 import {
   type ClockReading,
+  elapsedMs,
   graceSecondsLeft,
   mayStart,
   OFFLINE_STOP,
@@ -19,7 +22,8 @@ import {
   offlineStoppedStatus,
   stopMessage,
 } from '../../rules/offline-stop.ts';
-import type { AnsweredHeartbeats } from '../answered-heartbeats.ts';
+import { type AnsweredHeartbeats, FIRST_HEARTBEAT_MS } from '../answered-heartbeats.ts';
+import type { SitePermits } from '../site-permits.ts';
 import { hasFinished, logFields, type PodEntry } from './pod-entry.ts';
 import { isRunning } from './runtime-view.ts';
 
@@ -30,6 +34,8 @@ export interface OfflineStopsDependencies {
   readonly time: AgentTime;
   readonly log: Log;
   readonly heartbeats: AnsweredHeartbeats;
+  /** Of the hub of the site. Absent: pods that a hub decides about do not run here. */
+  readonly permits?: Pick<SitePermits, 'permitOf' | 'lastPermitOf'> | undefined;
   readonly recordEvent: (pod: KubePod, event: NodeEvent) => void;
   readonly entries: ReadonlyMap<string, PodEntry>;
   /** Synchronizes a pod. */
@@ -39,15 +45,26 @@ export interface OfflineStopsDependencies {
 
 export class OfflineStops {
   readonly #dependencies: OfflineStopsDependencies;
+  readonly #startedAt: ClockReading;
   #isWatching = false;
 
   constructor(dependencies: OfflineStopsDependencies) {
     this.#dependencies = dependencies;
+    this.#startedAt = dependencies.heartbeats.now();
   }
 
   /** A pod that runs already may go on. `check` decides about it. */
   mayStart({ pod, mayRun, listedAfter }: PodEntry): boolean {
-    return mayRun || mayStart(pod, listedAfter, this.#dependencies.heartbeats.now());
+    const { heartbeats, permits } = this.#dependencies;
+    const since = siteHubOf(pod) === undefined ? listedAfter : permits?.permitOf(pod);
+    return mayRun || mayStart(pod, since, heartbeats.now());
+  }
+
+  /** Pods that waited for a permit that they have now. */
+  permitted(): readonly PodEntry[] {
+    return [...this.#dependencies.entries.values()].filter(
+      (each) => each.isWaitingForHeartbeat && siteHubOf(each.pod) !== undefined && this.mayStart(each),
+    );
   }
 
   /** The runtime is about to start it. */
@@ -68,7 +85,8 @@ export class OfflineStops {
       const entry = this.#dependencies.entries.get(each.uid);
       if (entry?.adopted !== true || entry.mayRun || !isRunning(each)) continue;
       entry.mayRun = true;
-      if (this.#leftMs(entry, longestSilenceMs) <= 0) this.#stop(entry, longestSilenceMs);
+      const silentMs = this.#silentMs(entry, longestSilenceMs);
+      if (this.#leftMs(entry, silentMs) <= 0) this.#stop(entry, silentMs);
     }
     this.#watch();
   }
@@ -84,8 +102,9 @@ export class OfflineStops {
 
   /** Stops the pods that are due. */
   check(): void {
-    const silentMs = this.#dependencies.heartbeats.silentMs();
+    const answeredMs = this.#dependencies.heartbeats.silentMs();
     for (const entry of [...this.#dependencies.entries.values()]) {
+      const silentMs = this.#silentMs(entry, answeredMs);
       if (this.#leftMs(entry, silentMs) <= 0) this.#stop(entry, silentMs);
     }
   }
@@ -102,13 +121,23 @@ export class OfflineStops {
       this.check();
       const silentMs = heartbeats.silentMs();
       const left = [...entries.values()]
-        .map((entry) => this.#leftMs(entry, silentMs))
+        .map((entry) => this.#leftMs(entry, this.#silentMs(entry, silentMs)))
         .filter((leftMs) => leftMs !== Number.POSITIVE_INFINITY);
       if (left.length === 0 || stopSignal()?.aborted === true) break;
       const waitMs = Math.min(CHECK_EVERY_MS, ...left.filter((leftMs) => leftMs > 0));
       await time.sleep(Math.ceil(waitMs), stopSignal());
     }
     this.#isWatching = false;
+  }
+
+  /** Time without a permit, for a pod that a hub decides about. An agent that has started waits a moment for one. */
+  #silentMs({ pod }: PodEntry, answeredMs: number): number {
+    if (siteHubOf(pod) === undefined) return answeredMs;
+    const { heartbeats, permits } = this.#dependencies;
+    const now = heartbeats.now();
+    const permit = permits?.lastPermitOf(pod);
+    if (permit !== undefined) return elapsedMs(permit, now);
+    return now.uptimeMs - this.#startedAt.uptimeMs < FIRST_HEARTBEAT_MS ? 0 : Number.POSITIVE_INFINITY;
   }
 
   /** Milliseconds until the pod must stop, 0 or less: it must; Infinity: it is not affected, or does not run. */

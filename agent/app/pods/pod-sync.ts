@@ -10,6 +10,7 @@
  *                        finished                report its status
  */
 import { defined } from '../../../shared/defined.ts';
+import { siteHubOf } from '../../../shared/kinds/pods/site-permit.ts';
 import type { KubePod } from '../../../shared/kinds/types.ts';
 import type { RunningPod } from '../../ports/pod-runtime.ts';
 import { isStaticPod } from '../../rules/critical-pod.ts';
@@ -120,7 +121,9 @@ export class PodSync {
       this.#dependencies.recordEvent(entry.pod, { type: 'Normal', reason: WAITING_FOR_HEARTBEAT, message });
     }
     // A heartbeat was answered since the list was requested.
-    if (this.#dependencies.heartbeats.newest() !== entry.listedAfter) this.#dependencies.requestList();
+    const waitsForPermit = siteHubOf(entry.pod) !== undefined;
+    if (!waitsForPermit && this.#dependencies.heartbeats.newest() !== entry.listedAfter)
+      this.#dependencies.requestList();
     entry.status = waitingStatus(this.#statusOf(entry, undefined, entry.pod), message);
     await this.#reportRemembered(entry);
   }

@@ -1,9 +1,11 @@
 /** POST of pods/binding, which schedulers send. Source: upstream pkg/registry/core/pod/storage/storage.go. */
 
 import { bindPod } from '../../../shared/kinds/pods/bind-pod.ts';
-import { nodes, pods } from '../../../shared/kinds/registry.ts';
+import { hubOfMachine, SITE_HUB } from '../../../shared/kinds/pods/site-permit.ts';
+import { nodes, pods, sitepolicies } from '../../../shared/kinds/registry.ts';
+import { mayHaveSiteHub, SITE_POLICIES_MAX, withSiteHub } from '../../../shared/kinds/site-policies/site-hub.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
-import { notSupported, required } from '../../../shared/kubernetes/causes.ts';
+import { forbiddenField, notSupported, required } from '../../../shared/kubernetes/causes.ts';
 import { recordOf, textOf } from '../../../shared/kubernetes/normal-form.ts';
 import type { ResourceTarget } from '../../../shared/kubernetes/request/request.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
@@ -28,6 +30,9 @@ export async function bindToNode(
     ...(kind === '' || kind === 'Node' ? [] : [notSupported('target.kind', kind, ['Node', '<empty>'])]),
     ...(nodeName === '' ? [required('target.name')] : []),
   ];
+  if (binding.metadata.annotations?.[SITE_HUB] !== undefined) {
+    causes.push(forbiddenField(`metadata.annotations[${SITE_HUB}]`, 'a binding cannot bring it'));
+  }
   if (causes.length > 0) throw status.invalid(BINDING, target.name, causes);
   const storage = dependencies.storageOf(pods);
   const timeout = await timeoutOn(dependencies, nodeName);
@@ -46,7 +51,7 @@ export async function bindToNode(
     const outcome = bindPod(old, nodeName, options.nowMs, timeout);
     if (outcome.kind === 'refused') throw status.conflict(PODS_BINDING, target.name, outcome.why);
     if (options.dryRun) return;
-    const bound = withAnnotations(outcome.pod, binding.metadata.annotations);
+    const bound = await ofSite(dependencies, withAnnotations(outcome.pod, binding.metadata.annotations), nodeName);
     if ((await storage.update(bound, old)).kind === 'written') return;
   }
   throw status.conflict(PODS_BINDING, target.name);
@@ -60,6 +65,18 @@ async function timeoutOn(
   if (podEvictionTimeoutOn === undefined) return undefined;
   const node = await storageOf(nodes).get('', nodeName);
   return node === undefined ? undefined : { fromSeconds, toSeconds: podEvictionTimeoutOn(node.metadata.labels) };
+}
+
+/**
+ * Who binds the pod says which node: nothing requires that the Node is as it was read. Where the machine obeys no hub,
+ * no policy is read.
+ */
+async function ofSite({ storageOf }: ApiDependencies, pod: KubeObject, nodeName: string): Promise<KubeObject> {
+  const node = mayHaveSiteHub(pod) ? await storageOf(nodes).get('', nodeName) : undefined;
+  const siteHub = node && hubOfMachine(node);
+  if (siteHub === undefined) return pod;
+  const { items } = await storageOf(sitepolicies).list({ namespace: '', limit: SITE_POLICIES_MAX });
+  return withSiteHub(pod, { name: nodeName, siteHub }, items);
 }
 
 function withAnnotations(pod: KubeObject, annotations: Readonly<Record<string, string>> | undefined): KubeObject {

@@ -44,6 +44,7 @@ const ACTS: Readonly<Record<PodEvictionDecision['kind'], DecisionAct>> = {
   hold: 'PodEvictionHeld',
   delete: 'PodDeleted',
   remove: 'PodRemoved',
+  leave: 'PodLeftToSite',
 };
 
 export function podEvictionDraft(

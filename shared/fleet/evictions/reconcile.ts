@@ -29,6 +29,7 @@ import type { TickMark } from '../../decisions/ledger.ts';
 import { defined } from '../../defined.ts';
 import { type PendingEvent, recordEvents, subjectOf } from '../../events/record-event.ts';
 import { offlineStoppedAtMs } from '../../kinds/pods/offline-stop.ts';
+import { siteHubOf } from '../../kinds/pods/site-permit.ts';
 import type { KubeNode, KubePod } from '../../kinds/types.ts';
 import type { Toleration } from '../../kubernetes/kubernetes.ts';
 import { itemBytes } from '../../store/item-size.ts';
@@ -46,7 +47,7 @@ import { reportUnwritable } from '../nodes/report-unwritable.ts';
 import type { NoExecuteTaint } from '../taints/taint-times.ts';
 import { noExecuteTaints } from '../taints/taint-times.ts';
 import type { FleetState } from '../zones/fleet-store.ts';
-import { podEvictionDraft } from './decisions.ts';
+import { type PodEvictorDraft, podEvictionDraft } from './decisions.ts';
 import { deletePod, type PodDeletion, waitsForMachine } from './delete-pod.ts';
 import * as metric from './metrics.ts';
 import { type NodeSigns, unnoticedStepMs } from './removal-time.rule.ts';
@@ -81,7 +82,8 @@ function evictablePod(
   if (!Array.isArray(tolerations) || tolerations.some((each) => typeof each !== 'object' || each === null)) {
     throw new TypeError(`tolerations of pod ${pod.metadata.namespace}/${pod.metadata.name} cannot be read`);
   }
-  const isStoppedOffline = node !== undefined && runsAgent(node) && waitsForMachine(pod);
+  const isStoppedOffline =
+    node !== undefined && runsAgent(node) && waitsForMachine(pod) && siteHubOf(pod) === undefined;
   const offlineStopMs = isStoppedOffline ? offlineStoppedAtMs(pod, unnoticedStepMs(policy)) : undefined;
   return {
     namespace: pod.metadata.namespace ?? '',
@@ -91,7 +93,7 @@ function evictablePod(
     boundAtMs,
     tolerations: tolerations as Toleration[],
     terminating: pod.metadata.deletionTimestamp !== undefined,
-    ...defined({ offlineStopMs }),
+    ...defined({ offlineStopMs, siteHub: siteHubOf(pod) }),
   };
 }
 
@@ -145,7 +147,8 @@ export async function evictPods(
       signs: health && signsOf(health),
     };
     const decisions = decidePodEvictions(world, nowMs, policy);
-    const record = recorderOf(dependencies, world, nowMs, at.tick);
+    const draft = draftsOf(dependencies, world, nowMs);
+    const record = (decision: PodEvictionDecision): PutWrite => dependencies.ledger.write(draft(decision), at.tick);
     // Pods are deleted only while the Node exists and is unchanged.
     const guard = nodeUnchanged(nodeName, node === undefined ? 0 : resourceVersionOf(node));
     const changes = await applyDecisions(dependencies, decisions, pods, {
@@ -153,6 +156,7 @@ export async function evictPods(
       before,
       nowMs,
       record,
+      draft,
       guard,
       health,
       faults,
@@ -171,18 +175,17 @@ const signsOf = ({ ready, createdAtMs, renewedAtMs, statusAtMs }: NodeHealth): N
   ...defined({ ready, renewedAtMs, statusAtMs }),
 });
 
-/** Builds decision records over this world. A timer belongs to the pod's uid. */
-function recorderOf(
-  { ledger, policy }: WorkDependencies,
+/** Builds drafts of decision records over this world. A timer belongs to the pod's uid. */
+function draftsOf(
+  { policy }: WorkDependencies,
   world: EvictionWorld,
   nowMs: number,
-  tick: TickMark | undefined,
-): (decision: PodEvictionDecision) => PutWrite {
+): (decision: PodEvictionDecision) => PodEvictorDraft {
   const pods = new Map(world.pods.map((pod) => [pod.uid, pod]));
   const timers = new Map(world.timers.map((timer) => [timer.podUid, timer]));
   return (decision) => {
     const of = { pod: pods.get(decision.podUid), timer: timers.get(decision.podUid) };
-    return ledger.write(podEvictionDraft(decision, { ...world, ...of }, nowMs, policy), tick);
+    return podEvictionDraft(decision, { ...world, ...of }, nowMs, policy);
   };
 }
 
@@ -227,6 +230,7 @@ interface EvictionPass {
   readonly before: NodeTimers;
   readonly nowMs: number;
   readonly record: (decision: PodEvictionDecision) => PutWrite;
+  readonly draft: (decision: PodEvictionDecision) => PodEvictorDraft;
   readonly guard: TransactWrite;
   /** The digest that removals were decided on. */
   readonly health: NodeHealth | undefined;
@@ -285,6 +289,9 @@ async function applyDecisions(
         if (decision.timerExists) break;
         plan.set(decision, decision.atMs);
         plan.recordDecision(decision);
+        break;
+      case 'leave':
+        await dependencies.ledger.recordOnce(pass.draft(decision), { atMs: decision.atMs, key: decision.podUid });
         break;
       case 'cancel':
         if (pod !== undefined) {

@@ -46,6 +46,19 @@ describe('decidePodEvictions', () => {
     ]);
   });
 
+  it('leaves a pod to the hub of its site, at any time and while it terminates', () => {
+    const ofSite = { ...pod, siteHub: 'hub' };
+    const reason = 'a is tolerated for 10 s; left to hub, the hub of its site';
+    for (const nowMs of [0, 10_000, 9_999_999]) {
+      expect(decidePodEvictions({ ...world, pods: [ofSite] }, nowMs)).toEqual([
+        { kind: 'leave', ...target, reason, atMs: 10_000 },
+      ]);
+      const terminating = { ...ofSite, terminating: true, offlineStopMs: 1_000 };
+      expect(decidePodEvictions({ ...world, pods: [terminating] }, nowMs)).toEqual([]);
+    }
+    expect(decidePodEvictions({ ...world, taints: [], pods: [ofSite] }, 0)).toEqual([]);
+  });
+
   it('moves a timer that no longer fits', () => {
     expect(decidePodEvictions({ ...world, timers: [{ ...timer, atMs: 99_000 }] }, 1_000)).toMatchObject([
       { kind: 'move', fromMs: 99_000, atMs: 10_000 },

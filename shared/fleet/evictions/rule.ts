@@ -10,6 +10,9 @@
  * A terminating pod that its machine stops without a link (offline-stop.ts) is removed from a silent node when it has
  * stopped there: removal-time.rule.ts.
  *
+ * A pod that its site decides about (site-permit.ts) is left to the hub of the site: by now it may run on another
+ * machine there.
+ *
  * Source: pkg/controller/tainteviction/taint_eviction.go; D6, D7 and D9 in docs/deviations.md.
  */
 import type { EventText } from '../../events/event-text.ts';
@@ -106,6 +109,8 @@ export interface EvictablePod {
    * Milliseconds; absent: it may run for ever, or its deletion waits for no machine.
    */
   readonly offlineStopMs?: number | undefined;
+  /** The hub that decides about the pod (site-permit.ts). Absent: none. */
+  readonly siteHub?: string | undefined;
 }
 
 /** A stored timer. It belongs to the pod's uid: a pod re-created under the same name starts without one. */
@@ -159,6 +164,8 @@ export type PodEvictionDecision =
     })
   /** The machine has stopped this terminating pod: delete it without a grace period, if it is still silent. */
   | (Target & { readonly kind: 'remove'; readonly event: EventText })
+  /** A taint of this time would evict it: the hub of its site decides. Nothing changes. */
+  | (Target & { readonly kind: 'leave'; readonly atMs: number })
   /**
    * Due, but the gate is closed: keep or create the timer at `atMs`. `timerExists`: it is stored already, with this
    * time.
@@ -181,11 +188,19 @@ export function decidePodEvictions(
   const here = world.taints === undefined ? [] : world.pods.filter((pod) => pod.nodeName === world.nodeName);
 
   for (const pod of here) {
+    const timer = timersByUid.get(pod.uid);
+    if (pod.siteHub !== undefined) {
+      if (pod.terminating || timer !== undefined) continue;
+      const verdict = evictionVerdict({ ...pod, taints: world.taints ?? [], nowMs, lifecycleNotBeforeMs });
+      if (verdict.kind !== 'due') continue;
+      const reason = `${verdict.reason}; left to ${pod.siteHub}, the hub of its site`;
+      decisions.push({ kind: 'leave', ...targetOf(pod, reason), atMs: verdict.atMs });
+      continue;
+    }
     const verdict = verdictOn(pod, world, { nowMs, lifecycleNotBeforeMs });
     if (verdict === undefined) continue;
     settled.add(pod.uid);
-    const timer = timersByUid.get(pod.uid);
-    const target: Target = { namespace: pod.namespace, name: pod.name, podUid: pod.uid, reason: verdict.reason };
+    const target = targetOf(pod, verdict.reason);
     const change = timerChange(verdict, timer?.atMs, nowMs);
     switch (change.kind) {
       case 'nothing':
@@ -245,6 +260,13 @@ export function decidePodEvictions(
   }
   return decisions;
 }
+
+const targetOf = ({ namespace, name, uid }: EvictablePod, reason: string): Target => ({
+  namespace,
+  name,
+  podUid: uid,
+  reason,
+});
 
 /** undefined: the pod terminates, and its machine must confirm the end. */
 function verdictOn(

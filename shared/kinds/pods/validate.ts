@@ -43,6 +43,7 @@ import type {
 } from '../types.ts';
 import { OFFLINE_STOP_AFTER, parseOfflineStop } from './offline-stop.ts';
 import { qosClassOf } from './qos-class.ts';
+import { SITE_HUB } from './site-permit.ts';
 import { validateEnv, validateEnvFrom } from './validate-environment.ts';
 import { validateOs } from './validate-os.ts';
 import { portRange, refuseProbes, validateProbes } from './validate-probes.ts';
@@ -520,6 +521,9 @@ export function validatePodAnnotations(
     const why = 'must set spec.nodeName if mirror pod annotation is set';
     causes.push(invalidValue(`${field}[${MIRROR_POD}]`, mirror, why));
   }
+  if (annotations[SITE_HUB] !== undefined) {
+    causes.push(forbiddenField(`${field}[${SITE_HUB}]`, 'a binding sets it, by the SitePolicies'));
+  }
   const cost = annotations[DELETION_COST];
   if (cost !== undefined && !isInt32(cost)) {
     causes.push(invalidValue(`${field}[${DELETION_COST}]`, cost, 'must be a 32bit integer'));
@@ -536,10 +540,16 @@ export function validatePodAnnotations(
   return causes;
 }
 
-/** A machine without a link stops the pod by the value that it knows: the cluster must not count by another one. */
-function validateOfflineStopUpdate(next: KubePod, old: KubePod): Cause[] {
-  const [before, after] = [old, next].map(({ metadata }) => metadata.annotations?.[OFFLINE_STOP_AFTER]);
-  return immutable(`metadata.annotations[${OFFLINE_STOP_AFTER}]`, after, before);
+/** A machine without a link acts by the values that it knows: the cluster must not count by others. */
+function validateOfflineUpdate(next: KubePod, old: KubePod): Cause[] {
+  return [OFFLINE_STOP_AFTER, SITE_HUB].flatMap((name) => {
+    const [before, after] = [old, next].map(({ metadata }) => metadata.annotations?.[name]);
+    return immutable(`metadata.annotations[${name}]`, after, before);
+  });
+}
+
+function withoutSiteHub({ [SITE_HUB]: _, ...others }: Readonly<Record<string, string>> = {}) {
+  return others;
 }
 
 const isInt32 = (text: string): boolean =>
@@ -548,13 +558,17 @@ const isInt32 = (text: string): boolean =>
 export function validatePod(pod: KubePod, old: KubePod | undefined, subresource: string): Cause[] {
   const metadata = [
     ...validateObjectMetadata(pod, old, { namespaced: true, name: subdomainName }),
-    ...(old === undefined ? [] : validateOfflineStopUpdate(pod, old)),
+    ...(old === undefined ? [] : validateOfflineUpdate(pod, old)),
   ];
   if (subresource === 'status') return [...metadata, ...validateStatus(pod, old)];
   const spec = pod.spec ?? {};
   return [
     ...metadata,
-    ...validatePodAnnotations(pod.metadata.annotations, spec, 'metadata.annotations'),
+    ...validatePodAnnotations(
+      old === undefined ? pod.metadata.annotations : withoutSiteHub(pod.metadata.annotations),
+      spec,
+      'metadata.annotations',
+    ),
     ...validatePodSpec(spec),
     ...(old === undefined ? validateCreation(spec) : validateSpecUpdate(spec, old.spec ?? {})),
   ];

@@ -3,6 +3,7 @@
  * deleted, and reads add them. Source: plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go, for the groups and
  * resources of this API.
  */
+import { SITE_MOVES } from '../../agents/site-move.ts';
 import { textHash } from '../../text.ts';
 import { CHANGE_READS } from '../../watches/change-read.ts';
 import type { KubeClusterRole, KubeRoleBinding, PolicyRule, Subject } from '../types.ts';
@@ -189,7 +190,11 @@ const SIGNER = 'kubernetes.io';
 const REQUESTS_ROLE = 'system:certificates.k8s.io:certificatesigningrequests';
 
 /** What a process that keeps a copy of the cluster needs besides reading it: its changes, and who its clients are. */
-const HUB: readonly PolicyRule[] = [rule(['create'], CHANGE_READS.group, CHANGE_READS.resource), ...DELEGATION];
+const HUB: readonly PolicyRule[] = [
+  // A move is refused unless a binding has assigned the pod to this hub.
+  rule(['create'], CHANGE_READS.group, `${CHANGE_READS.resource} ${SITE_MOVES.resource}`),
+  ...DELEGATION,
+];
 
 /** What authorizes the clients of a site, and what its pods read of the cluster. */
 const SITE_HUB: readonly PolicyRule[] = [
@@ -198,6 +203,7 @@ const SITE_HUB: readonly PolicyRule[] = [
   rule(READ, 'discovery.k8s.io', 'endpointslices'),
   rule(READ, 'node.k8s.io', 'runtimeclasses'),
   rule(READ, 'scheduling.k8s.io', 'priorityclasses'),
+  rule(READ, SITE_MOVES.group, 'sitepolicies'),
 ];
 
 /** Rules that depend on the kinds that are served. */

@@ -28,7 +28,7 @@ import type { Constraint } from './constraint.ts';
 import { configMaps, events, leases, limitRanges, namespaces, nodes, pods, resourceQuotas, secrets } from './core.ts';
 import type { NameForm } from './metadata.ts';
 import { endpointSlices, endpoints, ingressClasses, ingresses, networkPolicies, services } from './networking.ts';
-import { agentReleases, bootstrapTokens, releaseArtifact } from './own.ts';
+import { agentReleases, bootstrapTokens, releaseArtifact, sitePolicies } from './own.ts';
 import {
   claims,
   csiDrivers,
@@ -157,6 +157,9 @@ export const VALIDATED: Readonly<Record<string, ValidatedKind>> = Object.fromEnt
   kind('storageclasses', 'ValidateStorageClass', 'subdomain', storageClasses),
   kind('agentreleases', 'docs/agent.md', 'subdomain', agentReleases, {
     base: { spec: { version: '2.0.0', artifacts: [releaseArtifact] } },
+  }),
+  kind('sitepolicies', 'docs/hub.md', 'subdomain', sitePolicies, {
+    base: { spec: { hub: 'hub', nodes: ['m1'], namespaces: ['default'] } },
   }),
   kind('bootstraptokens', 'docs/security.md', undefined, bootstrapTokens, {
     base: { spec: { secretSha256: 'a'.repeat(64), expires: '2026-02-01T00:00:00Z' } },

@@ -89,6 +89,19 @@ const nodeLabels: Constraint[] = [
   ),
 ];
 
+export const sitePolicies: Constraint[] = [
+  at('spec.hub', 'set', '', required()),
+  at('spec.nodes', 'at least one', [], required()),
+  at(
+    'spec.nodes',
+    'at most 1,000',
+    Array.from({ length: 1_001 }, (_, index) => `m-${index}`),
+    tooMany('must have at most 1000 items'),
+  ),
+  on('spec.nodes[1]', 'once each', { 'spec.nodes': ['m1', 'm1'] }, duplicate()),
+  at('spec.namespaces', 'at least one', [], required()),
+];
+
 export const bootstrapTokens: Constraint[] = [
   at(
     'metadata.name',

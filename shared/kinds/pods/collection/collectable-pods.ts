@@ -2,6 +2,7 @@
 
 import { parseTimeMs } from '../../../kubernetes/time.ts';
 import type { KubePod } from '../../types.ts';
+import { siteHubOf } from '../site-permit.ts';
 import { type CollectablePod, isTerminated } from './rule.ts';
 import type { ListedPod } from './work-list-store.ts';
 
@@ -16,6 +17,7 @@ export const collectablePod = (pod: KubePod): CollectablePod => ({
   reason: textOf(pod.status?.reason),
   createdAtMs: parseTimeMs(pod.metadata.creationTimestamp) ?? 0,
   terminating: pod.metadata.deletionTimestamp !== undefined,
+  ...(siteHubOf(pod) !== undefined && { isOfSite: true }),
 });
 
 const EVICTED = 'Evicted';
@@ -28,7 +30,7 @@ export const collectableRow = ({ evicted, ...pod }: ListedPod): CollectablePod =
 /** The row of a pod that belongs to the work list: terminating or terminated. */
 export function listedPod(pod: KubePod | undefined): ListedPod | undefined {
   if (pod === undefined) return undefined;
-  const { reason, ...collectable } = collectablePod(pod);
+  const { reason, isOfSite: _, ...collectable } = collectablePod(pod);
   if (!collectable.terminating && !isTerminated(collectable)) return undefined;
   return { ...collectable, evicted: reason === EVICTED };
 }

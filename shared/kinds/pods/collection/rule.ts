@@ -35,6 +35,8 @@ export interface CollectablePod {
   readonly reason: string | undefined;
   readonly createdAtMs: number;
   readonly terminating: boolean;
+  /** The hub of its site decides about it (site-permit.ts). Absent: the cluster does. */
+  readonly isOfSite?: true;
 }
 
 export interface CollectableNode {
@@ -109,7 +111,7 @@ export function outOfServiceRemovals(pods: readonly CollectablePod[], nodes: rea
     nodes.filter((node) => node.ready !== 'True' && isOutOfService(node.taints)).map(({ name }) => name),
   );
   return pods
-    .filter((pod) => pod.terminating && pod.nodeName !== undefined && lost.has(pod.nodeName))
+    .filter((pod) => pod.terminating && pod.isOfSite !== true && pod.nodeName !== undefined && lost.has(pod.nodeName))
     .map((pod) => removal(pod, 'out-of-service'));
 }
 
@@ -165,7 +167,7 @@ export function settleOrphans(
 /** All pods of the nodes known to be missing, finished ones too. */
 export const orphanRemovals = (pods: readonly CollectablePod[], missing: ReadonlySet<string>): PodRemoval[] =>
   pods
-    .filter((pod) => pod.nodeName !== undefined && missing.has(pod.nodeName))
+    .filter((pod) => pod.isOfSite !== true && pod.nodeName !== undefined && missing.has(pod.nodeName))
     .map((pod) => removal(pod, 'orphaned', ORPHAN_CONDITION));
 
 /** Terminating pods without a node: no kubelet will confirm their deletion. */

@@ -1,0 +1,42 @@
+/**
+ * The API of the cluster, for those pods of this machine that the hub of a site decides about (decision 0068). The
+ * cluster replaces a terminated pod. The hub may have moved it meanwhile. So the hub releases the pod first: before its
+ * last phase is reported, and before its deletion is confirmed. Without a release neither is sent, and the loops try
+ * again.
+ */
+import { recordOf, textOf } from '../../shared/kubernetes/normal-form.ts';
+import type { KubeApi, KubeRequest } from '../ports/kube-api.ts';
+import { isTerminal } from './pods/pod-entry.ts';
+
+export interface SiteReleasesDependencies {
+  readonly api: KubeApi;
+  /** Whether the hub of a site decides about the pod. */
+  readonly isOfSite: (uid: string) => boolean;
+  /** Asks the hub. False: it refuses, or does not answer. Never rejects. */
+  readonly release: (uid: string) => Promise<boolean>;
+  /** Whether the pod is a copy that the cluster does not know yet. Its status is reported when it does. */
+  readonly isUnknown: (uid: string) => boolean;
+}
+
+export function withSiteReleases({ api, isOfSite, release, isUnknown }: SiteReleasesDependencies): KubeApi {
+  return {
+    async send(request) {
+      const uid = endedUid(request);
+      if (uid !== undefined && isOfSite(uid) && !(await release(uid))) {
+        return { kind: 'failed', cause: new Error(`the hub of the site has not released the pod with uid ${uid}`) };
+      }
+      const reported = request.method === 'PATCH' ? textOf(recordOf(recordOf(request.body)['metadata'])['uid']) : '';
+      if (reported !== '' && isUnknown(reported)) return { kind: 'answered', status: 200, body: undefined };
+      return api.send(request);
+    },
+    reconnect: () => api.reconnect(),
+  };
+}
+
+/** The pod that the request says to have ended. Both requests name its uid (rules/pod-requests.ts). */
+function endedUid({ method, path, body }: KubeRequest): string | undefined {
+  if (!/^\/api\/v1\/namespaces\/[^/]+\/pods\/[^/]+(\/status)?$/.test(path)) return undefined;
+  const { preconditions, metadata, status } = recordOf(body);
+  if (method === 'DELETE') return textOf(recordOf(preconditions)['uid']);
+  return method === 'PATCH' && isTerminal(recordOf(status)) ? textOf(recordOf(metadata)['uid']) : undefined;
+}

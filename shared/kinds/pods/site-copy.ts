@@ -1,0 +1,38 @@
+/**
+ * The copy of a pod that the hub of its site has moved (site-permit.ts). Hub and cluster make the same one: the cluster
+ * makes it of its own object. No hub changes what runs.
+ */
+import { defined } from '../../defined.ts';
+import { NAME_LENGTH_MAX } from '../../kubernetes/kubernetes.ts';
+import type { KubePod } from '../types.ts';
+
+/** The uid of the original, on a copy. @tools */
+export const COPY_OF = 'nodekeeper.dev/copy-of';
+
+/** The name of a copy, from that of the original and its own uid. */
+export function copyName(name: string, uid: string): string {
+  const suffix = `-${uid.slice(0, 8)}`;
+  return `${name.slice(0, NAME_LENGTH_MAX - suffix.length)}${suffix}`;
+}
+
+/** The copy, on the machine of the move. `original`: names the first one, also if a copy is moved on. */
+export function copyOf(
+  pod: KubePod,
+  original: { readonly name: string; readonly uid: string },
+  { uid, nodeName }: { readonly uid: string; readonly nodeName: string },
+): KubePod {
+  const { metadata, spec, apiVersion = 'v1', kind = 'Pod' } = pod;
+  const { labels, annotations, ownerReferences, namespace, generateName } = metadata;
+  return {
+    apiVersion,
+    kind,
+    metadata: {
+      name: copyName(original.name, uid),
+      uid,
+      ...defined({ namespace, generateName, labels, ownerReferences }),
+      annotations: { ...annotations, [COPY_OF]: original.uid },
+    },
+    spec: { ...spec, nodeName },
+    status: { phase: 'Pending' },
+  };
+}

@@ -1,0 +1,44 @@
+/** Bugs of those who decide where a pod of a site runs: hub, cluster and machines. */
+import { SitePermits } from '../../server/hub/permits/site-permits.ts';
+import { SITE_HUB } from '../../shared/kinds/pods/site-permit.ts';
+import type { Plant, PlantedBug } from './find-bug.ts';
+import { seenThrough, textOf } from './planted-bugs.ts';
+
+const CONTROLLERS: ReadonlySet<string> = new Set(['object-stream', 'evictor', 'pod-gc']);
+const unseen = seenThrough({
+  read: (item) =>
+    String(item['pk']).startsWith('o#pods#') && item['o'] !== undefined
+      ? { ...item, o: textOf(item).replaceAll(SITE_HUB, 'sim.nodekeeper.dev/other') }
+      : item,
+});
+/** The controllers do not see the hub of pods, and replace them by themselves. */
+const blind: Plant = {
+  items: (items, process) => (CONTROLLERS.has(process.name) ? unseen.items!(items, process) : items),
+};
+
+class Unfenced extends SitePermits {
+  override isFenced(): boolean {
+    return true;
+  }
+}
+
+export const SITE_BUGS: readonly Omit<PlantedBug, 'laws'>[] = [
+  { bug: 'a fence that is ignored', plant: { hub: { permits: (options) => new Unfenced(options) } } },
+  {
+    bug: 'a move that the next process does not know',
+    plant: {
+      hub: {
+        permits: (options) =>
+          new SitePermits({
+            ...options,
+            save: async (change) => (change.kind === 'move' ? undefined : options.save(change)),
+          }),
+      },
+    },
+  },
+  { bug: 'a fence by the wall clock', plant: { hub: { fenceClock: (clock) => clock.nowMs } } },
+  { bug: 'a cluster that replaces pods of a site', plant: blind },
+  { bug: 'a machine that starts them by a list', plant: { offlineRules: { startsByList: true } } },
+  { bug: 'a machine that counts heartbeats for them', plant: { offlineRules: { countsBeats: true } } },
+  { bug: 'a machine that reports their end without a release', plant: { offlineRules: { skipsRelease: true } } },
+];
