@@ -114,9 +114,9 @@ class TroubledMachines implements OfflineMachines {
     const hosts = [...this.#hosts.values()].filter(({ link, isOn }) => isOn && !link.isCut);
     const running = hosts.filter((host) => host.runs((pod) => offlineStopSeconds(pod) !== undefined));
     const host = oneOf(running.length > 0 && this.#chance(0.8) ? running : hosts, this.#options.fraction);
+    if (host === undefined) return;
     const name = oneOf(this.#options.troubles, this.#options.fraction);
-    if (host === undefined || name === undefined) return;
-    this.#beginnings[name](host, this.#lastsMs());
+    if (name !== undefined) this.#beginnings[name](host, this.#lastsMs());
   }
 
   stepClock(): void {

@@ -27,6 +27,7 @@ describe('a pod of a site runs once, and the cluster counts it once', () => {
 
   afterAll(() => {
     expect(totals.marks['S2:moved']).toBeGreaterThan(0);
+    expect(totals.marks['S2:merged']).toBeGreaterThan(0);
     expect(totals.marks['S2:given-up']).toBeGreaterThan(0);
   });
 });
