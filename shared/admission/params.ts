@@ -31,19 +31,18 @@ export function groupAndVersionOf({ apiVersion = '' }: ParamKind): {
   return second === undefined ? { group: '', version: first } : { group: first, version: second };
 }
 
-/** Leases are beside the heartbeats, which functions of controllers may not read. */
-const UNREADABLE = 'leases';
-
-/** The resource of a kind of parameters. undefined: it is not served, or its objects cannot be parameters. */
+/**
+ * The resource of a kind of parameters. undefined: it is not served, or it is Lease: these are beside the heartbeats,
+ * which functions of controllers may not read.
+ */
 export async function paramDescriptor(
   { customs }: Pick<ParamDependencies, 'customs'>,
   paramKind: ParamKind,
 ): Promise<ResourceDescriptor | undefined> {
   const { kind = '' } = paramKind;
   const { group, version } = groupAndVersionOf(paramKind);
-  const builtIn = resources
-    .filter(({ resource }) => resource !== UNREADABLE)
-    .find((each) => each.kind === kind && each.group === group && each.version === version);
+  if (group === 'coordination.k8s.io') return undefined;
+  const builtIn = resources.find((each) => each.kind === kind && each.group === group && each.version === version);
   return builtIn ?? customs.findKind(group, version, kind);
 }
 

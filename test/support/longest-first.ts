@@ -12,7 +12,6 @@ export const LONGEST: readonly string[] = [
   'test/simulation/planted.test.ts',
   'test/release/packages.test.ts',
   'test/e2e/workloads.test.ts',
-  'test/release/terraform-apply.test.ts',
   'test/e2e/pages.test.ts',
   'test/e2e/first-path.test.ts',
   'test/simulation/failed-seeds.test.ts',
