@@ -7,6 +7,7 @@ import type { HeartbeatFile } from '../ports/heartbeat-file.ts';
 import type { AgentTime } from '../ports/time.ts';
 import { type ClockReading, clockReading, elapsedMs } from '../rules/offline-stop.ts';
 import { describeError } from './describe-error.ts';
+import { NewestInFile } from './newest-in-file.ts';
 
 /** Without a known heartbeat, pods that run may wait this long for the first one. Milliseconds. */
 export const FIRST_HEARTBEAT_MS = 10_000;
@@ -22,13 +23,13 @@ export class AnsweredHeartbeats {
   readonly #startedAt: ClockReading;
   #newest: ClockReading | undefined;
   #longestSilenceMs = 0;
-  #written: ClockReading | undefined;
-  #writing: Promise<void> | undefined;
-  #canWrite = true;
+  readonly #kept: NewestInFile<ClockReading>;
 
   constructor(dependencies: AnsweredHeartbeatsDependencies) {
     this.#dependencies = dependencies;
     this.#startedAt = this.now();
+    // Without it, the next agent stops the pods unless a heartbeat is answered at once.
+    this.#kept = new NewestInFile({ ...dependencies, failure: 'the last answered heartbeat cannot be kept' });
   }
 
   /** Reads what the previous agent of this boot kept. Once, before the first heartbeat. */
@@ -70,25 +71,6 @@ export class AnsweredHeartbeats {
 
   /** Keeps the newest one in the file. Resolves when it, or a newer one, was written, or cannot be. Never rejects. */
   async keep(): Promise<void> {
-    this.#writing ??= this.#write().finally(() => {
-      this.#writing = undefined;
-    });
-    await this.#writing;
-  }
-
-  async #write(): Promise<void> {
-    const { file, log } = this.#dependencies;
-    while (this.#newest !== undefined && this.#newest !== this.#written) {
-      const newest = this.#newest;
-      try {
-        await file.write(newest);
-        this.#canWrite = true;
-      } catch (cause) {
-        // Only the next agent needs it. It stops the pods unless a heartbeat is answered at once.
-        if (this.#canWrite) log.warn('the last answered heartbeat cannot be kept', { why: describeError(cause) });
-        this.#canWrite = false;
-      }
-      this.#written = newest;
-    }
+    if (this.#newest !== undefined) await this.#kept.keep(this.#newest);
   }
 }

@@ -1,10 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { OFFLINE_STOP_AFTER } from '../../shared/kinds/pods/offline-stop.ts';
 import type { KubePod } from '../../shared/kinds/types.ts';
-import { answered, silentLog, timedOut } from '../../test/support/agent-api.ts';
+import { silentLog, timedOut } from '../../test/support/agent-api.ts';
 import { type ApiInMemory, apiInMemory, NODES, node, pod, podsIn } from '../../test/support/api-in-memory.ts';
 import { type MemoryHeartbeatFile, memoryHeartbeatFile } from '../../test/support/memory-heartbeat-file.ts';
 import { type MemoryRuntime, memoryRuntime } from '../../test/support/memory-runtime.ts';
+import { EDGE_1, sendAsEdge1 } from '../../test/support/node-api.ts';
 import { podLoopParts } from '../../test/support/pod-loop-parts.ts';
 import { SteppedTime, settle } from '../../test/support/stepped-time.ts';
 import type { KubeAnswer, KubeRequest } from '../ports/kube-api.ts';
@@ -12,7 +13,6 @@ import { type ClockReading, clockReading } from '../rules/offline-stop.ts';
 import { AnsweredHeartbeats } from './answered-heartbeats.ts';
 import { createPodLoop, type PodLoop } from './pod-loop.ts';
 
-const NODE_TOKEN = 'edge-1-token';
 const RUN_MS = 7_200_000;
 const DAY_MS = 86_400_000;
 const OFFLINE_STOP = { [OFFLINE_STOP_AFTER]: '2h' };
@@ -44,12 +44,7 @@ const api = {
     requests.push(request);
     const other = await instead(request);
     if (other !== undefined) return other;
-    const { code, body } = await server.send(request.method, request.path, {
-      body: request.body,
-      contentType: request.contentType ?? 'application/json',
-      headers: { authorization: `Bearer ${NODE_TOKEN}` },
-    });
-    return answered(code, body);
+    return sendAsEdge1(server, request);
   },
   reconnect() {},
 };
@@ -141,7 +136,7 @@ async function runWeb(): Promise<void> {
 beforeEach(async () => {
   stop?.abort();
   server = apiInMemory({
-    users: { [NODE_TOKEN]: { name: 'system:node:edge-1', groups: ['system:nodes', 'system:authenticated'] } },
+    users: EDGE_1,
   });
   time = new SteppedTime(server.nowMs());
   runtime = memoryRuntime(time);

@@ -4,16 +4,15 @@ import { silentLog } from '../../test/support/agent-api.ts';
 import { apiInMemory, NODES, node, pod, podsIn } from '../../test/support/api-in-memory.ts';
 import { noHeartbeats } from '../../test/support/memory-heartbeat-file.ts';
 import { memoryRuntime } from '../../test/support/memory-runtime.ts';
+import { EDGE_1, sendAsEdge1 } from '../../test/support/node-api.ts';
 import { podLoopParts } from '../../test/support/pod-loop-parts.ts';
 import { SteppedTime, settle } from '../../test/support/stepped-time.ts';
 import type { KubeAnswer, KubeRequest } from '../ports/kube-api.ts';
 import { createPodLoop } from './pod-loop.ts';
 
-const NODE_TOKEN = 'edge-1-token';
-
 it('failures of a pod are counted from one again after a success', async () => {
   const server = apiInMemory({
-    users: { [NODE_TOKEN]: { name: 'system:node:edge-1', groups: ['system:nodes', 'system:authenticated'] } },
+    users: EDGE_1,
   });
   const time = new SteppedTime(server.nowMs());
   const runtime = memoryRuntime(time);
@@ -21,12 +20,7 @@ it('failures of a pod are counted from one again after a success', async () => {
   let isAway = false;
   const send = async (request: KubeRequest): Promise<KubeAnswer> => {
     if (isAway && request.method === 'PATCH') return { kind: 'answered', status: 503, body: {} };
-    const { code, body } = await server.send(request.method, request.path, {
-      body: request.body,
-      contentType: request.contentType ?? 'application/json',
-      headers: { authorization: `Bearer ${NODE_TOKEN}` },
-    });
-    return { kind: 'answered', status: code, body };
+    return sendAsEdge1(server, request);
   };
   const loop = createPodLoop({
     ...podLoopParts,

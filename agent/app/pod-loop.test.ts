@@ -6,6 +6,7 @@ import { type ApiInMemory, apiInMemory, NODES, node, pod, podsIn } from '../../t
 import { noHeartbeats } from '../../test/support/memory-heartbeat-file.ts';
 import { type MemoryRuntime, memoryRuntime } from '../../test/support/memory-runtime.ts';
 import { type MemoryVolumes, memoryVolumes } from '../../test/support/memory-volumes.ts';
+import { EDGE_1, sendAsEdge1 } from '../../test/support/node-api.ts';
 import { SteppedTime, settle } from '../../test/support/stepped-time.ts';
 import type { KubeAnswer, KubeRequest } from '../ports/kube-api.ts';
 import type { PodRuntime } from '../ports/pod-runtime.ts';
@@ -22,8 +23,6 @@ const noProbes: ProbeClient = {
   httpGet: async () => ({ kind: 'failed', message: '' }),
   tcpConnect: async () => undefined,
 };
-const NODE_TOKEN = 'edge-1-token';
-
 let server: ApiInMemory;
 let time: SteppedTime;
 let runtime: MemoryRuntime;
@@ -42,12 +41,7 @@ const api = {
     requests.push(request);
     const other = instead(request);
     if (other !== undefined) return other;
-    const { code, body } = await server.send(request.method, request.path, {
-      body: request.body,
-      contentType: request.contentType ?? 'application/json',
-      headers: { authorization: `Bearer ${NODE_TOKEN}` },
-    });
-    return { kind: 'answered', status: code, body };
+    return sendAsEdge1(server, request);
   },
   reconnect() {},
 };
@@ -135,7 +129,7 @@ const statusWrites = (): number => requests.filter(({ method }) => method === 'P
 beforeEach(async () => {
   for (const stop of stops.splice(0)) stop.abort();
   server = apiInMemory({
-    users: { [NODE_TOKEN]: { name: 'system:node:edge-1', groups: ['system:nodes', 'system:authenticated'] } },
+    users: EDGE_1,
   });
   time = new SteppedTime(server.nowMs());
   runtime = memoryRuntime(time);

@@ -1,4 +1,5 @@
 /** Pods that the hub of the site decides about, in the loop of the agent, with the API of the cluster and a hub. */
+
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { PermitAnswer, PermitRequest } from '../../shared/agents/site-permits.ts';
 import { OFFLINE_STOP_AFTER } from '../../shared/kinds/pods/offline-stop.ts';
@@ -8,6 +9,7 @@ import { answered, silentLog, timedOut } from '../../test/support/agent-api.ts';
 import { type ApiInMemory, apiInMemory, pod, podsIn } from '../../test/support/api-in-memory.ts';
 import { memoryHeartbeatFile, memoryPermitFile } from '../../test/support/memory-heartbeat-file.ts';
 import { type MemoryRuntime, memoryRuntime } from '../../test/support/memory-runtime.ts';
+import { EDGE_1, sendAsEdge1 } from '../../test/support/node-api.ts';
 import { podLoopParts } from '../../test/support/pod-loop-parts.ts';
 import { SteppedTime, settle } from '../../test/support/stepped-time.ts';
 import type { KubeAnswer, KubeRequest } from '../ports/kube-api.ts';
@@ -17,7 +19,6 @@ import { AnsweredHeartbeats } from './answered-heartbeats.ts';
 import { createPodLoop, type PodLoop } from './pod-loop.ts';
 import { SitePermits } from './site-permits.ts';
 
-const NODE_TOKEN = 'edge-1-token';
 const HUB = 'system:serviceaccount:kube-system:hub';
 const RUN_MS = 7_200_000;
 const COPY: KubePod = {
@@ -49,12 +50,7 @@ const api = {
   async send(request: KubeRequest): Promise<KubeAnswer> {
     if (!isClusterUp) return timedOut;
     sent.push(request);
-    const { code, body } = await server.send(request.method, request.path, {
-      body: request.body,
-      contentType: request.contentType ?? 'application/json',
-      headers: { authorization: `Bearer ${NODE_TOKEN}` },
-    });
-    return answered(code, body);
+    return sendAsEdge1(server, request);
   },
   reconnect() {},
 };
@@ -101,7 +97,7 @@ const statusOf = async () => (await server.send('GET', `${podsIn('default')}/web
 beforeEach(async () => {
   stop?.abort();
   server = apiInMemory({
-    users: { [NODE_TOKEN]: { name: 'system:node:edge-1', groups: ['system:nodes', 'system:authenticated'] } },
+    users: EDGE_1,
   });
   time = new SteppedTime(server.nowMs());
   runtime = memoryRuntime(time);

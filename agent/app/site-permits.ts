@@ -22,6 +22,7 @@ import type { AgentTime } from '../ports/time.ts';
 import { answeredWith, describeAnswer, isTransient } from '../rules/kube-answer.ts';
 import { type ClockReading, clockReading, type KeptPermits } from '../rules/offline-stop.ts';
 import { describeError } from './describe-error.ts';
+import { NewestInFile } from './newest-in-file.ts';
 
 const ASK_EVERY_MS = 10_000;
 /** A hub without permits. Milliseconds. */
@@ -59,12 +60,11 @@ export class SitePermits {
   #user: PermitUser = { mayRun: () => true, permitting: () => undefined, permitted: () => undefined };
   #waitMs = ASK_EVERY_MS;
   #last: Promise<unknown> = Promise.resolve();
-  #kept: KeptPermits | undefined;
-  #writing: Promise<void> | undefined;
-  #canWrite = true;
+  readonly #kept: NewestInFile<KeptPermits>;
 
   constructor(dependencies: SitePermitsDependencies) {
     this.#dependencies = dependencies;
+    this.#kept = new NewestInFile({ ...dependencies, failure: 'the last permits cannot be kept' });
   }
 
   connect(user: PermitUser): void {
@@ -178,28 +178,10 @@ export class SitePermits {
     return permits;
   }
 
-  /** Does not wait: only the next agent needs the file. It stops the pods unless the hub answers at once. */
+  /** Does not wait. Without the file, the next agent stops the pods unless the hub answers at once. */
   #keep(): void {
     const permits = Object.fromEntries([...this.#former, ...this.#permits]);
-    this.#kept = { hub: this.#hubName ?? '', permits, copies: this.#copies };
-    this.#writing ??= this.#write().finally(() => {
-      this.#writing = undefined;
-    });
-  }
-
-  async #write(): Promise<void> {
-    const { file, log } = this.#dependencies;
-    while (this.#kept !== undefined) {
-      const kept = this.#kept;
-      this.#kept = undefined;
-      try {
-        await file.write(kept);
-        this.#canWrite = true;
-      } catch (cause) {
-        if (this.#canWrite) log.warn('the last permits cannot be kept', { why: describeError(cause) });
-        this.#canWrite = false;
-      }
-    }
+    void this.#kept.keep({ hub: this.#hubName ?? '', permits, copies: this.#copies });
   }
 }
 

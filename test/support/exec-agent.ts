@@ -1,4 +1,5 @@
 /** The pods of one node: the API in memory, the pod loop of the agent, and real processes with real volumes. */
+
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,6 +13,7 @@ import { createPodLoop } from '../../agent/app/pod-loop.ts';
 import { PodInputs, type PodInputsDependencies } from '../../agent/app/pods/pod-inputs.ts';
 import { PodProbes } from '../../agent/app/pods/pod-probes.ts';
 import { VolumeLimits } from '../../agent/app/pods/volume-limits.ts';
+import type { KubeAnswer, KubeRequest } from '../../agent/ports/kube-api.ts';
 import type { NodeEvent } from '../../agent/rules/node-event.ts';
 import { clockReading } from '../../agent/rules/offline-stop.ts';
 import { ADMITTED } from '../../agent/rules/pod-admission.ts';
@@ -20,10 +22,10 @@ import { recordsOf } from '../../shared/kubernetes/normal-form.ts';
 import { silentLog, silentMeter } from './agent-api.ts';
 import { type ApiInMemory, apiInMemory, NODES, node, podsIn } from './api-in-memory.ts';
 import { memoryHeartbeatFile } from './memory-heartbeat-file.ts';
+import { EDGE_1, sendAsEdge1 } from './node-api.ts';
 import { scaledTime } from './scaled-time.ts';
 import { until } from './until.ts';
 
-const NODE_TOKEN = 'edge-1-token';
 const NAMESPACE = 'default';
 /** The address of every pod: that of this machine. */
 const HOST_IP = '127.0.0.1';
@@ -73,7 +75,7 @@ export async function execAgent(
 ): Promise<ExecAgent> {
   const server = apiInMemory({
     uuid: randomUUID,
-    users: { [NODE_TOKEN]: { name: 'system:node:edge-1', groups: ['system:nodes', 'system:authenticated'] } },
+    users: EDGE_1,
   });
   const rootDirectory = mkdtempSync(join(tmpdir(), 'nodekeeper-pods-'));
   const manifests = join(rootDirectory, 'manifests');
@@ -88,25 +90,10 @@ export async function execAgent(
   const time = scaledTime(factor);
   const file = memoryHeartbeatFile();
   const api = {
-    async send({
-      method,
-      path,
-      body,
-      contentType,
-    }: {
-      method: string;
-      path: string;
-      body?: unknown;
-      contentType?: string;
-    }) {
-      requests.push(`${method} ${path}`);
-      if (self.isOffline) return { kind: 'failed' as const, cause: new Error('no route to the API') };
-      const answer = await server.send(method, path, {
-        body,
-        contentType: contentType ?? 'application/json',
-        headers: { authorization: `Bearer ${NODE_TOKEN}` },
-      });
-      return { kind: 'answered' as const, status: answer.code, body: answer.body as unknown };
+    async send(request: KubeRequest): Promise<KubeAnswer> {
+      requests.push(`${request.method} ${request.path}`);
+      if (self.isOffline) return { kind: 'failed', cause: new Error('no route to the API') };
+      return sendAsEdge1(server, request);
     },
     reconnect() {},
   };
