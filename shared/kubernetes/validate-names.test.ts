@@ -54,6 +54,11 @@ describe('names of objects', () => {
     ]);
     expect(qualifiedNameErrors('a/b/c')).toEqual([expect.stringMatching(/^a qualified name must consist of/)]);
     expect(qualifiedNameErrors('example.org/Ünder')).toHaveLength(1);
+    const prefixOf = (...lengths: readonly number[]) => lengths.map((length) => 'a'.repeat(length)).join('.');
+    expect(qualifiedNameErrors(`${prefixOf(63, 63, 63, 61)}/x`)).toEqual([]);
+    expect(qualifiedNameErrors(`${prefixOf(63, 63, 63, 62)}/x`)).toEqual([
+      'prefix part must be no more than 253 characters',
+    ]);
   });
 
   it('lets a generateName end in a dash', () => {

@@ -75,9 +75,9 @@ export function subdomainErrors(value: string): string[] {
   return errors;
 }
 
-/** Nearly all: without a prefix, or with one of at most four short labels. Others need several times as long. */
+/** Nearly all: without a prefix, or with one of at most three short labels. Others need several times as long. */
 const usualQualified =
-  /^(?:[a-z0-9][-a-z0-9]{0,62}(?<!-)(?:\.[a-z0-9][-a-z0-9]{0,62}(?<!-)){0,3}\/)?[A-Za-z0-9][-A-Za-z0-9_.]{0,62}(?<![-_.])$/;
+  /^(?:[a-z0-9][-a-z0-9]{0,62}(?<!-)(?:\.[a-z0-9][-a-z0-9]{0,62}(?<!-)){0,2}\/)?[A-Za-z0-9][-A-Za-z0-9_.]{0,62}(?<![-_.])$/;
 
 /** `[prefix/]name`: keys of labels, annotations and taints, finalizers, condition types. */
 export function qualifiedNameErrors(value: string): string[] {
