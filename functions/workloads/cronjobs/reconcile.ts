@@ -143,7 +143,7 @@ function permissionOf(
   };
   const prepare = (job: KubeObject) => prepareJob.prepareForCreate(job, { nowMs });
   const creator = { kind: 'CronJob', object: cronJob } as const;
-  return permitted(dependencies, { creator, group: 'batch', resource: 'jobs', object: prepare(given), prepare });
+  return permitted(dependencies, { creator, group: 'batch', resource: 'jobs', given, prepare });
 }
 
 function startedStatus(status: KubeCronJob['status'], { dueMs }: JobStart, { metadata }: KubeJob) {

@@ -256,7 +256,7 @@ async function permissionOf(
     creator: { kind: 'Deployment', object: deployment },
     group: 'apps',
     resource: 'replicasets',
-    object: prepare({ ...create, metadata }),
+    given: { ...create, metadata },
     prepare,
     // The new ReplicaSet is found by its template, and its size was decided with those of the others.
     compared: ({ spec }: KubeReplicaSet) => ({

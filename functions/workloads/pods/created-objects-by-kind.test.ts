@@ -126,7 +126,9 @@ describe.each(['policies', 'on demand'] as const)(
       await other.settle();
       expect(await namesOf(other, REPLICA_SETS)).toEqual([]);
       expect(await warnings(other)).toEqual([
-        expect.stringMatching(/is invalid: spec\.template: its owner needs it, and admission changed it$/),
+        expect.stringMatching(
+          /ReplicaSet\.apps "web-\w+" is invalid: spec\.template: its owner needs it, and admission changed it$/,
+        ),
       ]);
     });
 
@@ -250,6 +252,31 @@ describe('a webhook that answers late', () => {
       'pods web-1',
     ]);
     expect(await warnings(cluster)).toEqual([]);
+  });
+
+  it('is asked once about a Job, though its selector has another uid at each sync', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    let asked = 0;
+    const cluster = servedWorkloads({
+      admission: ({ descriptor }) => ({
+        mutate: async (object) => {
+          if (descriptor.resource !== 'jobs') return object;
+          asked += 1;
+          await promise;
+          return object;
+        },
+        admit: async () => {},
+      }),
+    });
+    await cluster.ok('POST', CRON_JOBS, cronJob);
+    await cluster.settle();
+    await cluster.tickAfter(61_000);
+    expect([asked, await namesOf(cluster, JOBS)]).toEqual([1, []]);
+    resolve();
+    await cluster.tickAfter(5_000);
+    const [{ metadata, spec }] = await objectsOf(cluster, JOBS);
+    expect(spec.selector.matchLabels['batch.kubernetes.io/controller-uid']).toBe(metadata.uid);
+    expect(asked).toBe(1);
   });
 });
 

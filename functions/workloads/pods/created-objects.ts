@@ -15,15 +15,11 @@ import { jsonEqual } from '../../../shared/kubernetes/json.ts';
 /** In a namespace that is being deleted none is created: no failure of the owner. */
 export type PodCreation = Creation | { readonly kind: 'namespaceTerminating' };
 
-const IDENTITY = ['name', 'namespace', 'uid'] as const;
-
 /**
  * What admission changed in an object although its owner needs it: the owner would not find the object, or count it
- * twice, and create another one without end. undefined: nothing.
+ * twice, and create another one without end. Name, namespace and uid are kept by admission. undefined: nothing.
  */
 export function lostByAdmission({ metadata: made }: KubeObject, { metadata: changed }: KubeObject): string | undefined {
-  const identity = IDENTITY.find((field) => changed[field] !== made[field]);
-  if (identity !== undefined) return `metadata.${identity}`;
   const label = Object.entries(made.labels ?? {}).find(([key, value]) => changed.labels?.[key] !== value);
   if (label !== undefined) return `metadata.labels[${label[0]}]`;
   const finalizer = (made.finalizers ?? []).find((each) => changed.finalizers?.includes(each) !== true);

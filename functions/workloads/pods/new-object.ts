@@ -16,7 +16,8 @@ export const REFUSED_RETRY_MS = 60_000;
 
 export interface NewObject extends CountedResource {
   readonly creator: Creator;
-  readonly object: KubeObject;
+  /** Before defaults: some of these follow from the uid. */
+  readonly given: KubeObject;
   /** With the defaults of a POST. */
   readonly prepare: (changed: KubeObject) => KubeObject;
   /** What its owner compares, by fields: admission may not change it. */
@@ -33,14 +34,17 @@ export async function permitted(
   dependencies: Pick<WorkloadDependencies, 'admitObjects' | 'namespacePolicies' | 'clock'>,
   { creator, group, resource, ...of }: NewObject,
 ): Promise<Permission> {
+  const prepared = of.prepare(of.given);
   const made: MadeObject = {
     kind: 'made',
-    object: of.object,
-    given: of.object,
+    object: prepared,
+    given: of.given,
     complete(changed) {
       const object = of.prepare(changed);
-      const lost = lostByAdmission(of.object, object) ?? lostField(of, object);
-      return lost === undefined ? { ...made, object } : invalidObject(of.object.kind ?? '', of.object, lost, LOST);
+      const lost = lostByAdmission(prepared, object) ?? lostField(of.compared, prepared, object);
+      if (lost === undefined) return { ...made, object };
+      const { kind = '' } = prepared;
+      return invalidObject(group === '' ? kind : `${kind}.${group}`, prepared, lost, LOST);
     },
   };
   const admission = await admitted(dependencies, creator, { group, resource }, made);
@@ -64,10 +68,7 @@ async function admitted(
   return admitObjects === undefined ? { kind: 'decided', objects: [made] } : admitObjects(creator, of, [made]);
 }
 
-function lostField(
-  { object, compared }: Pick<NewObject, 'object' | 'compared'>,
-  changed: KubeObject,
-): string | undefined {
+function lostField(compared: NewObject['compared'], object: KubeObject, changed: KubeObject): string | undefined {
   const fields = compared?.(changed) ?? {};
   return Object.entries(compared?.(object) ?? {}).find(([field, value]) => !jsonEqual(value, fields[field]))?.[0];
 }

@@ -62,7 +62,7 @@ export async function currentRevision(
     creator: owner,
     group: 'apps',
     resource: REVISIONS,
-    object: prepare({ ...step.revision, metadata }),
+    given: { ...step.revision, metadata },
     prepare,
     compared: ({ data, revision }: KubeControllerRevision) => ({ data, revision }),
   });

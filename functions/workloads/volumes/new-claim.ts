@@ -40,7 +40,7 @@ export async function ensureClaim(
   const body = { ...given, metadata: { ...given.metadata, ...created }, spec: await specOf(dependencies, given) };
   const prepare = (claim: KubeObject) => preparePersistentVolumeClaim.prepareForCreate(claim, { nowMs });
   const of = { group: '', resource: ref.resource };
-  const permission = await permitted(dependencies, { ...of, creator, object: prepare(body), prepare });
+  const permission = await permitted(dependencies, { ...of, creator, given: body, prepare });
   if (permission.kind !== 'permitted') return permission;
   const { object, quotas } = permission;
   const writes: readonly ObjectWrite[] = [{ kind: 'create', ref, object }, ...quotas];
