@@ -1,5 +1,6 @@
 /** User and group names of service accounts. Source: k8s.io/apiserver pkg/authentication/serviceaccount/util.go. */
 import { subdomainName } from '../kubernetes/validate-names.ts';
+import type { UserInfo } from './user-info.ts';
 
 const USER_PREFIX = 'system:serviceaccount:';
 const ALL_ACCOUNTS_GROUP = 'system:serviceaccounts';
@@ -12,6 +13,12 @@ export const serviceAccountGroups = (namespace: string): string[] => [
   ALL_ACCOUNTS_GROUP,
   `${ALL_ACCOUNTS_GROUP}:${namespace}`,
 ];
+
+/** Who a request with the token of a service account is. */
+export const serviceAccountInfo = (namespace: string, name: string): UserInfo => ({
+  username: serviceAccountUser(namespace, name),
+  groups: [...serviceAccountGroups(namespace), 'system:authenticated'],
+});
 
 /** The account that a user name belongs to. undefined: it is no valid name of a service account. */
 export function serviceAccountIn(username: string): { readonly namespace: string; readonly name: string } | undefined {

@@ -8,7 +8,7 @@
  * another one is admitted again with the newer object. Policies of a cluster change at any time; see policy-memory.ts.
  */
 
-import type { UserInfo } from '../access/user-info.ts';
+import { serviceAccountInfo } from '../access/account-name.ts';
 import type { ReadDependencies } from '../api/call.ts';
 import { defined } from '../defined.ts';
 import type {
@@ -399,13 +399,7 @@ async function findAccess(
   asked: AccessAsked,
 ): Promise<AccessDecision> {
   const { account } = asked;
-  const subject: UserInfo =
-    account === undefined
-      ? user
-      : {
-          username: `system:serviceaccount:${account.namespace}:${account.name}`,
-          groups: ['system:serviceaccounts', `system:serviceaccounts:${account.namespace}`, 'system:authenticated'],
-        };
+  const subject = account === undefined ? user : serviceAccountInfo(account.namespace, account.name);
   const answer =
     asked.kind === 'path'
       ? await authorizer.authorizePath(subject, { verb: asked.verb, path: asked.path }, nowMs)

@@ -24,5 +24,10 @@ export function composeAdmission(
     admissionPolicies: options.admissionPolicies,
     log: options.log,
   };
-  return controllerObjects({ ...options, admission: (call) => admitByPolicies(dependencies, call) });
+  return controllerObjects({
+    clock: options.clock,
+    // No webhook is called: an answer lasts as long as the reads of the store, which are bounded.
+    pause: () => new Promise<never>(() => undefined),
+    admission: (call) => admitByPolicies(dependencies, call),
+  });
 }

@@ -7,7 +7,8 @@ import type { AdmittedCall } from './admitted-write.ts';
 import { controllerObjects } from './controller-objects.ts';
 import type { Creation, MadeObject } from './created-object.ts';
 
-const ofOwner = (uid: string) => ({ kind: 'ReplicaSet', object: { metadata: { name: uid, uid } } }) as const;
+const ofOwner = (uid: string, namespace = 'default') =>
+  ({ kind: 'ReplicaSet', object: { metadata: { name: uid, namespace, uid } } }) as const;
 const CONTAINERS = { containers: [{ name: 'c', image: 'i' }] };
 const PODS = { group: '', resource: 'pods' };
 const completed = (given: KubePod): Creation => ({
@@ -174,16 +175,21 @@ describe('pods of controllers', () => {
     expect(new Set((await afterWait(Promise.all(asked))).map(({ kind }) => kind))).toEqual(new Set(['waiting']));
   });
 
-  it('are bounded: an owner beyond 256 asks when another one has its answer', async () => {
+  it('are bounded: an owner beyond 256, or 64 of its namespace, asks when another one has its answer', async () => {
     const { mutate, answer } = hanging();
     const { admitPods, calls, afterWait } = scene(mutate);
-    const asked = Array.from({ length: 257 }, (_, index) => admitPods(ofOwner(`o${index}`), [made('a')]));
-    await afterWait(Promise.all(asked));
+    const ask = (count: number, namespace: string) =>
+      Promise.all(
+        Array.from({ length: count }, (_, index) => admitPods(ofOwner(`${namespace}${index}`, namespace), [made('a')])),
+      );
+    await afterWait(Promise.all([ask(65, 'a'), ask(64, 'b'), ask(64, 'c'), ask(64, 'd'), ask(1, 'e')]));
     expect(calls).toHaveLength(256);
     answer();
     await turn();
-    expect(await admitPods(ofOwner('o0'), [made('a')])).toMatchObject({ kind: 'decided' });
-    expect(await admitPods(ofOwner('o256'), [made('a')])).toMatchObject({ kind: 'decided' });
+    expect(await admitPods(ofOwner('a0', 'a'), [made('a')])).toMatchObject({ kind: 'decided' });
+    expect(await admitPods(ofOwner('a64', 'a'), [made('a')])).toMatchObject({ kind: 'decided' });
+    expect(await admitPods(ofOwner('b0', 'b'), [made('a')])).toMatchObject({ kind: 'decided' });
+    expect(await admitPods(ofOwner('e0', 'e'), [made('a')])).toMatchObject({ kind: 'decided' });
   });
 
   it('fail their sync with a fault that is no answer, once', async () => {

@@ -7,16 +7,17 @@
  * and finds the answer in memory. So the owners behind those of a webhook that hangs wait for about 12 ms per owner.
  *
  * Bounds: the time of a request for all calls about an object (admission-webhooks.ts); QUESTIONS_MAX owners in memory,
- * with the objects of one transaction each. An owner beyond them asks when others have their answers.
+ * NAMESPACE_QUESTIONS_MAX of one namespace, with the objects of one transaction each. An owner beyond them asks when
+ * others have their answers.
  *
  * Concurrency: two syncs of an owner ask once, also about other objects: the later one asks when the question of the
  * earlier one has ended. An answer is used once: for an object that is created again, and after a
  * transaction that lost to another one, the question is asked again. A function that is frozen or ended between two
- * syncs loses the question, and asks again; policies alone answer within the first sync.
+ * syncs loses the question, and asks again. Policies without webhooks (compose-admission.ts) answer within the first
+ * sync.
  */
 
-import { serviceAccountGroups, serviceAccountUser } from '../access/account-name.ts';
-import type { UserInfo } from '../access/user-info.ts';
+import { serviceAccountInfo } from '../access/account-name.ts';
 import { type Backoff, backoffMs } from '../backoff.ts';
 import type { Clock } from '../clock.ts';
 import { defined } from '../defined.ts';
@@ -34,6 +35,8 @@ const WAITERS_MAX = 4;
 const WAIT_MS = 1_000;
 const SHORT_WAIT_MS = 50;
 const QUESTIONS_MAX = 256;
+/** Of one namespace. */
+const NAMESPACE_QUESTIONS_MAX = 64;
 /** An answer that no sync used by then is of another time. Milliseconds, from the question. */
 const ANSWER_LIVES_MS = 60_000;
 /** Until a sync looks for an answer. A tick follows within a period. Milliseconds. */
@@ -49,6 +52,7 @@ export interface ControllerObjectParts {
 }
 
 interface Question {
+  readonly namespace: string;
   /** The objects, without what differs between two syncs. */
   readonly text: string;
   readonly askedAtMs: number;
@@ -88,7 +92,8 @@ export function controllerObjects({ admission, clock, pause }: ControllerObjectP
     };
     // A fault is that of the sync that uses the answer.
     const ended = answer.then(answered, answered);
-    const question: Question = { text, askedAtMs: clock.nowMs(), answer, ended, isAnswered: false };
+    const { namespace = '' } = creator.object.metadata;
+    const question: Question = { namespace, text, askedAtMs: clock.nowMs(), answer, ended, isAnswered: false };
     return question;
   }
 
@@ -107,6 +112,11 @@ export function controllerObjects({ admission, clock, pause }: ControllerObjectP
     for (const [uid, { isAnswered, askedAtMs }] of questions) {
       if (isAnswered && askedAtMs < nowMs - ANSWER_LIVES_MS) questions.delete(uid);
     }
+  }
+
+  function isFull({ metadata: { namespace = '' } }: KubeObject): boolean {
+    if (questions.size >= QUESTIONS_MAX) return true;
+    return [...questions.values()].filter((each) => each.namespace === namespace).length >= NAMESPACE_QUESTIONS_MAX;
   }
 
   /** With the time until the next attempt, which grows with the failures of the owner. */
@@ -132,7 +142,7 @@ export function controllerObjects({ admission, clock, pause }: ControllerObjectP
     if (question?.text !== text) {
       // One question of an owner at a time, however often its template changes while a webhook hangs.
       if (question?.isAnswered === false) return waiting();
-      if (question === undefined && questions.size >= QUESTIONS_MAX) return waiting();
+      if (question === undefined && isFull(creator.object)) return waiting();
       question = ask(creator, of, made, text);
       questions.set(uid, question);
       await wait(question);
@@ -158,11 +168,6 @@ function createdNow(admitted: Creation, { metadata: { creationTimestamp } }: Kub
   return { ...admitted, object: { ...object, metadata: { ...object.metadata, ...defined({ creationTimestamp }) } } };
 }
 
-const userOf = ({ kind }: Creator): UserInfo => ({
-  username: serviceAccountUser('kube-system', CREATOR_ACCOUNTS[kind]),
-  groups: [...serviceAccountGroups('kube-system'), 'system:authenticated'],
-});
-
 function descriptorOf(of: CountedResource): ResourceDescriptor {
   const found = resources.find(({ group, resource }) => group === of.group && resource === of.resource);
   if (found === undefined) throw new Error(`no resource ${of.resource} in the group "${of.group}" is served`);
@@ -182,7 +187,7 @@ function callOf(
   return {
     descriptor,
     target: { group, version, resource, subresource: '', namespace, name: '' },
-    user: userOf(creator),
+    user: serviceAccountInfo('kube-system', CREATOR_ACCOUNTS[creator.kind]),
     nowMs,
     request: { method: 'POST', path, query, headers: {}, body: new Uint8Array(), sourceIp: '' },
     dryRun: false,

@@ -31,18 +31,18 @@ export function groupAndVersionOf({ apiVersion = '' }: ParamKind): {
   return second === undefined ? { group: '', version: first } : { group: first, version: second };
 }
 
-/**
- * The resource of a kind of parameters. undefined: it is not served, or it is Lease: these are beside the heartbeats,
- * which functions of controllers may not read.
- */
+/** GROUP/KIND of those with rows that functions of controllers may not read. */
+const UNREADABLE = /^(coordination|metrics|nodekeeper)\.|^\/Node$/;
+
+/** The resource of a kind of parameters. undefined: it is not served, or its objects cannot be parameters. */
 export async function paramDescriptor(
   { customs }: Pick<ParamDependencies, 'customs'>,
   paramKind: ParamKind,
 ): Promise<ResourceDescriptor | undefined> {
   const { kind = '' } = paramKind;
   const { group, version } = groupAndVersionOf(paramKind);
-  if (group === 'coordination.k8s.io') return undefined;
   const builtIn = resources.find((each) => each.kind === kind && each.group === group && each.version === version);
+  if (builtIn !== undefined && UNREADABLE.test(`${group}/${kind}`)) return undefined;
   return builtIn ?? customs.findKind(group, version, kind);
 }
 
@@ -55,18 +55,14 @@ type BindingParams = (
 /** For the bindings of one request. @param requestNamespace '' for a cluster-scoped object */
 export function bindingParams(dependencies: ParamDependencies, requestNamespace: string): BindingParams {
   const kinds = new Map<string, Promise<ResourceDescriptor | undefined>>();
-  const descriptorOf = (paramKind: ParamKind): Promise<ResourceDescriptor | undefined> => {
+  return async (paramKind, paramRef) => {
+    if (paramKind === undefined || paramRef === undefined) return [undefined];
     const name = `${paramKind.apiVersion}, Kind=${paramKind.kind}`;
     const found = kinds.get(name) ?? paramDescriptor(dependencies, paramKind);
     kinds.set(name, found);
-    return found;
-  };
-  return async (paramKind, paramRef) => {
-    if (paramKind === undefined || paramRef === undefined) return [undefined];
     try {
-      const descriptor = await descriptorOf(paramKind);
+      const descriptor = await found;
       if (descriptor !== undefined) return await readParams(dependencies, descriptor, paramRef, requestNamespace);
-      const name = `${paramKind.apiVersion}, Kind=${paramKind.kind}`;
       throw new ConfigurationFault(`failed to find resource referenced by paramKind: '${name}'`);
     } catch (error) {
       if (error instanceof ConfigurationFault) return error.message;

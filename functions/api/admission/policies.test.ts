@@ -412,11 +412,15 @@ describe('custom resources', () => {
       expect((await put(api, map('a', { x: '' }))).body.data).toEqual({ x: '', size: '7' });
     });
 
-    it('are no Leases, which functions of controllers cannot read', async () => {
-      const paramKind = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' };
+    it.each([
+      ['coordination.k8s.io/v1', 'Lease'],
+      ['v1', 'Node'],
+      ['nodekeeper.dev/v1alpha1', 'NodeIdentity'],
+    ])('are of no kind that functions of controllers cannot read: %s %s', async (apiVersion, kind) => {
       const paramRef = { name: 'a', parameterNotFoundAction: 'Allow' };
-      const api = await withPolicy({ paramKind, validations: [{ expression: 'true' }] }, { paramRef });
-      expect((await put(api, map('a'))).message).toContain("paramKind: 'coordination.k8s.io/v1, Kind=Lease'");
+      const policy = { paramKind: { apiVersion, kind }, validations: [{ expression: 'true' }] };
+      const api = await withPolicy(policy, { paramRef });
+      expect((await put(api, map('a'))).message).toContain(`paramKind: '${apiVersion}, Kind=${kind}'`);
     });
 
     it('fail the policy as its failurePolicy says while their kind is not defined', async () => {
