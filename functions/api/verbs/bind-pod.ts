@@ -4,7 +4,7 @@ import { bindPod } from '../../../shared/kinds/pods/bind-pod.ts';
 import { hubOfMachine, SITE_HUB } from '../../../shared/kinds/pods/site-permit.ts';
 import { nodes, pods, sitepolicies } from '../../../shared/kinds/registry.ts';
 import { mayHaveSiteHub, SITE_POLICIES_MAX, withSiteHub } from '../../../shared/kinds/site-policies/site-hub.ts';
-import type { KubeObject } from '../../../shared/kinds/types.ts';
+import type { KubeNode, KubeObject } from '../../../shared/kinds/types.ts';
 import { forbiddenField, notSupported, required } from '../../../shared/kubernetes/causes.ts';
 import { recordOf, textOf } from '../../../shared/kubernetes/normal-form.ts';
 import type { ResourceTarget } from '../../../shared/kubernetes/request/request.ts';
@@ -35,7 +35,12 @@ export async function bindToNode(
   }
   if (causes.length > 0) throw status.invalid(BINDING, target.name, causes);
   const storage = dependencies.storageOf(pods);
-  const timeout = await timeoutOn(dependencies, nodeName);
+  let read: ReturnType<NodeOf> | undefined;
+  const nodeOf: NodeOf = () => {
+    read ??= dependencies.storageOf(nodes).get('', nodeName);
+    return read;
+  };
+  const timeout = await timeoutOn(dependencies, nodeOf);
   for (let attempt = 1; attempt <= WRITE_ATTEMPTS_MAX; attempt += 1) {
     if (attempt > 1) await pauseBefore(dependencies, attempt);
     const old = await storage.get(target.namespace, target.name);
@@ -51,19 +56,27 @@ export async function bindToNode(
     const outcome = bindPod(old, nodeName, options.nowMs, timeout);
     if (outcome.kind === 'refused') throw status.conflict(PODS_BINDING, target.name, outcome.why);
     if (options.dryRun) return;
-    const bound = await ofSite(dependencies, withAnnotations(outcome.pod, binding.metadata.annotations), nodeName);
+    const bound = await ofSite(
+      dependencies,
+      withAnnotations(outcome.pod, binding.metadata.annotations),
+      nodeName,
+      nodeOf,
+    );
     if ((await storage.update(bound, old)).kind === 'written') return;
   }
   throw status.conflict(PODS_BINDING, target.name);
 }
 
+/** The Node of the binding, read once when it is needed. */
+type NodeOf = () => Promise<KubeNode | undefined>;
+
 /** The Node is read only if profiles differ in this time. */
 async function timeoutOn(
-  { podEvictionTimeoutSeconds: fromSeconds, podEvictionTimeoutOn, storageOf }: ApiDependencies,
-  nodeName: string,
+  { podEvictionTimeoutSeconds: fromSeconds, podEvictionTimeoutOn }: ApiDependencies,
+  nodeOf: NodeOf,
 ): Promise<Parameters<typeof bindPod>[3]> {
   if (podEvictionTimeoutOn === undefined) return undefined;
-  const node = await storageOf(nodes).get('', nodeName);
+  const node = await nodeOf();
   return node === undefined ? undefined : { fromSeconds, toSeconds: podEvictionTimeoutOn(node.metadata.labels) };
 }
 
@@ -71,12 +84,17 @@ async function timeoutOn(
  * Who binds the pod says which node: nothing requires that the Node is as it was read. Where the machine obeys no hub,
  * no policy is read.
  */
-async function ofSite({ storageOf }: ApiDependencies, pod: KubeObject, nodeName: string): Promise<KubeObject> {
-  const node = mayHaveSiteHub(pod) ? await storageOf(nodes).get('', nodeName) : undefined;
+async function ofSite(
+  { storageOf }: ApiDependencies,
+  pod: KubeObject,
+  name: string,
+  nodeOf: NodeOf,
+): Promise<KubeObject> {
+  const node = mayHaveSiteHub(pod) ? await nodeOf() : undefined;
   const siteHub = node && hubOfMachine(node);
   if (siteHub === undefined) return pod;
   const { items } = await storageOf(sitepolicies).list({ namespace: '', limit: SITE_POLICIES_MAX });
-  return withSiteHub(pod, { name: nodeName, siteHub }, items);
+  return withSiteHub(pod, { name, siteHub }, items);
 }
 
 function withAnnotations(pod: KubeObject, annotations: Readonly<Record<string, string>> | undefined): KubeObject {
