@@ -91,7 +91,10 @@ export const SILENT_MS = 40_000;
 export class SitePermits {
   readonly #options: SitePermitsOptions;
   readonly #startedAtMs: number;
-  readonly #moves: Map<string, Move>;
+  readonly #moves = new Map<string, Move>();
+  /** Keys of `#moves`: by the uid of the copy, and by the uids in `from`. */
+  readonly #originOfCopy = new Map<string, string>();
+  readonly #originOfMoved = new Map<string, string>();
   readonly #ended: Set<string>;
   readonly #givenUp: Set<string>;
   #doubtful: Set<string> | undefined;
@@ -110,7 +113,7 @@ export class SitePermits {
     const { records } = options;
     this.#options = options;
     this.#startedAtMs = options.monotonicMs();
-    this.#moves = new Map(records.moves);
+    for (const [origin, move] of records.moves) this.#setMove(origin, move);
     this.#ended = new Set(records.ended);
     this.#givenUp = new Set(records.givenUp);
     this.#doubtful = records.doubtful && new Set(records.doubtful);
@@ -192,16 +195,20 @@ export class SitePermits {
     const from = isOn ? [...former.from, pod.uid] : [pod.uid];
     const move: Move = { ...copy, from, fenceMs: pod.fenceMs, state: 'waiting' };
     const key = isOn ? origin : pod.uid;
-    this.#moves.set(key, move);
+    this.#setMove(key, move);
     await this.#effect(copy.uid, { kind: 'move', origin: key, move });
     return move;
   }
 
-  /** Of a pod in `lost`, with a link. Resolves when the cluster may be asked to delete it. */
-  async giveUp(pod: SitePod): Promise<void> {
-    if (this.#moveTo(pod.uid)?.[1].state === 'waiting' || !this.lost([pod]).includes(pod)) return;
+  /**
+   * Of a pod in `lost`, with a link. Resolves when the cluster may be asked to delete it. False: it is a copy, which
+   * the cluster does not have.
+   */
+  async giveUp(pod: SitePod): Promise<boolean> {
+    if (this.#moveTo(pod.uid)?.[1].state === 'waiting' || !this.lost([pod]).includes(pod)) return false;
     this.#givenUp.add(pod.uid);
     await this.#effect(pod.uid, { kind: 'givenUp', uid: pod.uid });
+    return true;
   }
 
   /** The move that made this copy. */
@@ -232,7 +239,7 @@ export class SitePermits {
     // A release may arrive after the machine was restarted, and has begun to run the pod again.
     if (this.#ended.has(uid)) return this.isFenced(pod) ? `node ${nodeName} has released it` : undefined;
     // A merge that was late may have been granted after another one was refused: then the copy is there.
-    const move = [...this.#moves.values()].find((each) => each.uid === uid || each.from.includes(uid));
+    const move = this.#moves.get(this.#originOfMoved.get(uid) ?? this.#originOfCopy.get(uid) ?? '');
     if (move?.state !== 'withdrawn' || this.#pending.has(move.uid) || !this.isFenced(move)) return undefined;
     return `its copy on node ${move.nodeName} was withdrawn, and has stopped`;
   }
@@ -243,7 +250,7 @@ export class SitePermits {
     if (move === undefined || move.uid !== uid || move.state !== 'waiting') return;
     const settled: Move = { ...move, state };
     // A withdrawal is effective at once. A merge changes no permit.
-    this.#moves.set(origin, settled);
+    this.#setMove(origin, settled);
     await this.#effect(uid, { kind: 'move', origin, move: settled });
   }
 
@@ -266,7 +273,7 @@ export class SitePermits {
     await this.#options.save({ kind: 'forget', ended, givenUp, origins });
     for (const uid of ended) this.#ended.delete(uid);
     for (const uid of givenUp) this.#givenUp.delete(uid);
-    for (const origin of origins) this.#moves.delete(origin);
+    for (const origin of origins) this.#deleteMove(origin);
     for (const uid of [...this.#permittedAtMs.keys()]) {
       if (!present.has(uid) && this.#moveTo(uid) === undefined) this.#permittedAtMs.delete(uid);
     }
@@ -292,11 +299,31 @@ export class SitePermits {
   }
 
   #isMoved(uid: string): boolean {
-    return [...this.#moves.values()].some(({ from }) => from.includes(uid));
+    return this.#originOfMoved.has(uid);
   }
 
   #moveTo(uid: string): readonly [string, Move] | undefined {
-    return [...this.#moves].find(([, move]) => move.uid === uid);
+    const origin = this.#originOfCopy.get(uid);
+    return origin === undefined ? undefined : [origin, this.#moves.get(origin)!];
+  }
+
+  #setMove(origin: string, move: Move): void {
+    this.#removeFromIndexes(origin);
+    this.#moves.set(origin, move);
+    this.#originOfCopy.set(move.uid, origin);
+    for (const uid of move.from) this.#originOfMoved.set(uid, origin);
+  }
+
+  #deleteMove(origin: string): void {
+    this.#removeFromIndexes(origin);
+    this.#moves.delete(origin);
+  }
+
+  #removeFromIndexes(origin: string): void {
+    const move = this.#moves.get(origin);
+    if (move === undefined) return;
+    this.#originOfCopy.delete(move.uid);
+    for (const uid of move.from) this.#originOfMoved.delete(uid);
   }
 
   #isDoubtful(uid: string, fenceMs: number): boolean {

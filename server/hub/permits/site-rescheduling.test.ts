@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { SITE_HUB } from '../../../shared/kinds/pods/site-permit.ts';
 import type { KubePod } from '../../../shared/kinds/types.ts';
 import { memoryItemStore } from '../../../shared/store/memory/item-store.ts';
-import { openSiteRescheduling } from './site-rescheduling.ts';
+import { openSiteRescheduling, UNKNOWN_RELEASES_MAX } from './site-rescheduling.ts';
 
 const podOn = (nodeName: string, uid: string, hub: string): KubePod => ({
   metadata: {
@@ -12,7 +12,10 @@ const podOn = (nodeName: string, uid: string, hub: string): KubePod => ({
   spec: { nodeName },
 });
 
+const EVERYTHING = ['own', 'other', 'of-another-hub', 'gone'];
+
 it('releases pods of the machine that asks, those that no longer exist, and no others', async () => {
+  let monotonicMs = 1;
   const pods = [podOn('m1', 'own', 'hub'), podOn('m2', 'other', 'hub'), podOn('m1', 'of-another-hub', 'hub-2')];
   const site = await openSiteRescheduling({
     hubName: 'hub',
@@ -24,7 +27,7 @@ it('releases pods of the machine that asks, those that no longer exist, and no o
     },
     replica: { holds: () => true },
     upstream: { send: () => Promise.reject(new Error('no link')) },
-    monotonicMs: () => 1,
+    monotonicMs: () => monotonicMs,
     nowMs: () => 0,
     random: { uuid: () => '11111111-2222-4333-8444-555555555555' },
     log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
@@ -35,7 +38,20 @@ it('releases pods of the machine that asks, those that no longer exist, and no o
   pods.length = 0;
   await site.look();
   pods.push(podOn('m1', 'own', 'hub'), podOn('m2', 'other', 'hub'), podOn('m1', 'of-another-hub', 'hub-2'));
-  const { released } = await site.permit('m1', { released: ['own', 'other', 'of-another-hub', 'gone'] });
-  expect(released).toEqual(['own', 'gone']);
+  expect((await site.permit('m1', { released: EVERYTHING })).released).toEqual(['own', 'gone']);
   expect((await site.permit('m2', {})).permitted).toEqual(['other']);
+
+  const releasedOf = async (nodeName: string, uids: readonly string[]) =>
+    (await site.permit(nodeName, { released: uids })).released.length;
+  // Each machine has one such request per second, and its share of what the hub keeps.
+  expect(await releasedOf('m1', ['gone-too'])).toBe(0);
+  expect(await releasedOf('m2', ['gone-too'])).toBe(1);
+  monotonicMs += 1_000;
+  const many = Array.from({ length: UNKNOWN_RELEASES_MAX }, (_, index) => `gone-${index}`);
+  expect(await releasedOf('m1', many)).toBe(0);
+  expect(await releasedOf('m1', many.slice(5))).toBe(UNKNOWN_RELEASES_MAX - 5);
+  monotonicMs += 1_000;
+  // The copy is read anew: what it does not have is forgotten.
+  await site.look();
+  expect(await releasedOf('m1', many)).toBe(UNKNOWN_RELEASES_MAX);
 });

@@ -29,6 +29,12 @@ import { type Move, SitePermits, type SitePod } from './site-permits.ts';
 /** Without a complete read for this time, the link is down. Longer than a read without an answer. Milliseconds. */
 export const LINK_DOWN_MS = 60_000;
 const PAGE_PODS = 500;
+/**
+ * Releases of one machine, of pods that the copy does not have: so many are kept, until the copy is read anew with a
+ * link. Each of these requests reads all pods of the copy, so a machine has one per second.
+ */
+export const UNKNOWN_RELEASES_MAX = 1_000;
+const UNKNOWN_EVERY_MS = 1_000;
 const ANSWER_MS = 30_000;
 
 export interface SiteReschedulingOptions {
@@ -70,6 +76,8 @@ export async function openSiteRescheduling(options: SiteReschedulingOptions): Pr
   let hasRead = false;
   /** Requests that are being answered. */
   let asking = 0;
+  /** By machine. */
+  const unknownReleases = new Map<string, { readonly kept: number; readonly atMs: number }>();
 
   const isOurs = (pod: KubePod): boolean => siteHubOf(pod) === hubName;
   const sitePod = (pod: KubePod): SitePod => ({
@@ -95,7 +103,7 @@ export async function openSiteRescheduling(options: SiteReschedulingOptions): Pr
   }
 
   /** Undefined: it does not answer. It may have done it, and is asked again by the next look. */
-  async function tell(move: SiteMove): Promise<SiteMoveAnswer | undefined> {
+  async function send(move: SiteMove): Promise<SiteMoveAnswer | undefined> {
     const { group, version, resource } = SITE_MOVES;
     const headers = { accept: 'application/json', 'content-type': 'application/json' };
     const body = Buffer.from(JSON.stringify(move));
@@ -111,7 +119,7 @@ export async function openSiteRescheduling(options: SiteReschedulingOptions): Pr
   async function deletePod({ metadata }: KubePod, why: string): Promise<void> {
     const { namespace = '', name = '', uid = '' } = metadata;
     const decidedAt = new Date(nowMs()).toISOString();
-    const answer = await tell({ namespace, name, from: [uid], decidedAt, why });
+    const answer = await send({ namespace, name, from: [uid], decidedAt, why });
     log.info('the cluster was asked to delete a pod that no machine runs', {
       pod: `${namespace}/${name}`,
       why,
@@ -122,7 +130,7 @@ export async function openSiteRescheduling(options: SiteReschedulingOptions): Pr
   async function merge(origin: string, { uid, nodeName, from, moved }: Move): Promise<void> {
     const { namespace, name, atMs, why } = moved;
     const decidedAt = new Date(atMs).toISOString();
-    const answer = await tell({ namespace, name, from, copy: { uid, nodeName }, decidedAt, why });
+    const answer = await send({ namespace, name, from, copy: { uid, nodeName }, decidedAt, why });
     if (answer?.outcome !== 'refused') return;
     log.warn('the copy of a pod is withdrawn', { pod: `${namespace}/${name}`, reason: answer.reason });
     await permits.settle(origin, uid, 'withdrawn');
@@ -135,11 +143,11 @@ export async function openSiteRescheduling(options: SiteReschedulingOptions): Pr
       listAll<KubeNode>('nodes'),
       objects.list({ resource: SITE_POLICIES.resource, limit: SITE_POLICIES_MAX }),
     ]);
-    for (const each of lost) {
-      const former = permits.moveTo(each.uid);
-      const pod = pods.find(({ metadata }) => metadata.uid === each.uid) ?? former?.moved.copy;
-      if (pod === undefined || each.isDeleting || fixedBecause(pod) !== undefined) continue;
-      const { namespace = '' } = pod.metadata;
+    const placed = [...pods, ...permits.moves().map(([, { moved }]) => moved.copy)].map(schedulablePod);
+    const snapshots = new Map<string, Snapshot>();
+    const snapshotOf = (namespace: string): Snapshot => {
+      const known = snapshots.get(namespace);
+      if (known !== undefined) return known;
       const isTarget = (node: KubeNode): boolean => {
         const name = node.metadata.name ?? '';
         const hub = { name, siteHub: hubOfMachine(node) };
@@ -151,9 +159,16 @@ export async function openSiteRescheduling(options: SiteReschedulingOptions): Pr
       };
       const snapshot = new Snapshot();
       for (const node of nodes.filter(isTarget)) snapshot.setNode(schedulableNode(node));
-      for (const other of [...pods, ...permits.moves().map(([, { moved }]) => moved.copy)])
-        snapshot.setPod(schedulablePod(other));
-      const nodeName = targetOf(pod, snapshot);
+      for (const other of placed) snapshot.setPod(other);
+      snapshots.set(namespace, snapshot);
+      return snapshot;
+    };
+    for (const each of lost) {
+      const former = permits.moveTo(each.uid);
+      const pod = pods.find(({ metadata }) => metadata.uid === each.uid) ?? former?.moved.copy;
+      if (pod === undefined || each.isDeleting || fixedBecause(pod) !== undefined) continue;
+      const { namespace = '' } = pod.metadata;
+      const nodeName = targetOf(pod, snapshotOf(namespace));
       if (nodeName === undefined) continue;
       const origin =
         former?.state === 'waiting'
@@ -173,8 +188,11 @@ export async function openSiteRescheduling(options: SiteReschedulingOptions): Pr
     }
   }
 
-  /** Those of the released pods that are of another machine, or of another hub: this request cannot release them. */
-  async function podsOfOthers(
+  /**
+   * Those of the released pods that this request cannot release: they are of another machine or of another hub, or too
+   * many of them are unknown. The machine asks again.
+   */
+  async function unreleasable(
     nodeName: string,
     own: readonly KubePod[],
     released: readonly string[],
@@ -182,6 +200,11 @@ export async function openSiteRescheduling(options: SiteReschedulingOptions): Pr
     const known = new Set(own.map(({ metadata }) => metadata.uid));
     const unknown = released.filter((uid) => !known.has(uid) && permits.moveTo(uid)?.nodeName !== nodeName);
     if (unknown.length === 0) return new Set();
+    const [before, atMs] = [unknownReleases.get(nodeName), monotonicMs()];
+    const kept = (before?.kept ?? 0) + unknown.length;
+    const isEarly = before !== undefined && atMs - before.atMs < UNKNOWN_EVERY_MS;
+    if (isEarly || kept > UNKNOWN_RELEASES_MAX) return new Set(unknown);
+    unknownReleases.set(nodeName, { kept, atMs });
     const pods = new Set((await listAll<KubePod>('pods')).map(({ metadata }) => metadata.uid));
     return new Set(unknown.filter((uid) => pods.has(uid) || permits.moveTo(uid) !== undefined));
   }
@@ -190,9 +213,9 @@ export async function openSiteRescheduling(options: SiteReschedulingOptions): Pr
     const pods = (await objects.listByNode(nodeName)).filter(isOurs);
     for (const uid of stopped) permits.hasStopped(nodeName, uid);
     const confirmed: string[] = [];
-    const others = await podsOfOthers(nodeName, pods, released);
+    const refused = await unreleasable(nodeName, pods, released);
     for (const uid of released) {
-      if (others.has(uid)) continue;
+      if (refused.has(uid)) continue;
       const pod = pods.find(({ metadata }) => metadata.uid === uid);
       const fenceMs = pod === undefined ? Number.POSITIVE_INFINITY : sitePod(pod).fenceMs;
       if (await permits.release({ uid, fenceMs })) confirmed.push(uid);
@@ -226,10 +249,13 @@ export async function openSiteRescheduling(options: SiteReschedulingOptions): Pr
       if (hasRead) await permits.begin(known);
       if (monotonicMs() - readAtMs >= LINK_DOWN_MS) return moveLost(pods, known);
       // Who asks now may have read pods that no longer exist, and must find what was decided about them.
-      if (hasRead && asking === 0) await permits.forget(new Set(known.map(({ uid }) => uid)));
+      if (hasRead && asking === 0) {
+        await permits.forget(new Set(known.map(({ uid }) => uid)));
+        unknownReleases.clear();
+      }
       for (const pod of permits.lost(known)) {
-        log.warn('a pod of a silent machine is given up', { uid: pod.uid, nodeName: pod.nodeName });
-        await permits.giveUp(pod);
+        if (await permits.giveUp(pod))
+          log.warn('a pod of a silent machine is given up', { uid: pod.uid, nodeName: pod.nodeName });
       }
       const byUid = new Map(pods.map((pod) => [pod.metadata.uid ?? '', pod]));
       for (const { uid, why } of permits.deletable(known)) await deletePod(byUid.get(uid)!, why);
