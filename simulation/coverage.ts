@@ -9,6 +9,9 @@ import type { TickReport } from './faults/faulty-ticks.ts';
 import type { Happened, Writer } from './laws/truth.ts';
 import { marksNodes, NOT_READY, UNREACHABLE } from './laws/truth.ts';
 
+/** Of pods that a hub moves: only the part `reschedule` reaches them. */
+export const MARKS_OF_RESCHEDULE = ['S2:moved', 'S2:moved-on', 'S2:merged', 'S2:withdrawn', 'S2:given-up'] as const;
+
 export const MARKS = [
   'mark:True>Unknown',
   'mark:False>Unknown',
@@ -132,11 +135,7 @@ export const MARKS = [
   'S2:start',
   'S2:start-beside-silent',
   'S2:several',
-  'S2:moved',
-  'S2:moved-on',
-  'S2:merged',
-  'S2:withdrawn',
-  'S2:given-up',
+  ...MARKS_OF_RESCHEDULE,
   'S3:content',
   'S3:equal',
   'S3:event',

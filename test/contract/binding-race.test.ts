@@ -414,11 +414,10 @@ describe('bindings of concurrent schedulers', () => {
       console.log(JSON.stringify({ seed, pods, nodes, bindings: judge.bindings, ...counted }));
     expect(judge.wrong).toEqual([]);
     // The race has happened, and the work is done: what is left does not fit.
-    if (RACE_SEED === undefined) {
-      expect(kills).toBeGreaterThan(10);
-      expect(conflicts).toBeGreaterThan(500);
-      expect(repeated).toBeGreaterThan(50);
-    }
+    const [killsMin, conflictsMin, repeatedMin] = RACE_SEED === undefined ? [10, 500, 50] : [0, 0, 0];
+    expect(kills).toBeGreaterThan(killsMin);
+    expect(conflicts).toBeGreaterThan(conflictsMin);
+    expect(repeated).toBeGreaterThan(repeatedMin);
     expect(judge.bindings).toBeGreaterThan(pods / 2);
     const waiting = [...judge.pods.values()].filter(({ nodeName, labels }) => nodeName === '' && !labels['alone']);
     const free = Math.max(

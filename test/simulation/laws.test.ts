@@ -3,7 +3,7 @@
  * each day. `SIM_SEED` sets the first of these, `SIM_SEEDS` and `SIM_HOURS` how many they are and how long.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { MARKS, type Mark } from '../../simulation/coverage.ts';
+import { MARKS, MARKS_OF_RESCHEDULE, type Mark } from '../../simulation/coverage.ts';
 import { FAULT_NAMES } from '../../simulation/faults/catalogue.ts';
 import { PART_NAMES, type PartName } from '../../simulation/parts.ts';
 import { runSim } from '../../simulation/run-sim.ts';
@@ -47,9 +47,8 @@ const STORIES: readonly SimOptions[] = [
   { seed: 31, hours: 0.5, parts: [] },
   { seed: 22, hours: 0.25, parts: ['volumes'] },
 ];
-/** Of the part `reschedule`, which reschedule.test.ts runs. */
-const ELSEWHERE: ReadonlySet<Mark> = new Set(['S2:moved', 'S2:moved-on', 'S2:merged', 'S2:withdrawn', 'S2:given-up']);
-const MARKS_HERE = MARKS.filter((mark) => !ELSEWHERE.has(mark));
+const OF_RESCHEDULE: ReadonlySet<Mark> = new Set(MARKS_OF_RESCHEDULE);
+const MARKS_HERE = MARKS.filter((mark) => !OF_RESCHEDULE.has(mark));
 const DAY_MS = 86_400_000;
 const SEEDS_A_DAY = 1_000;
 const FIRST_SEED = Number(process.env['SIM_SEED'] ?? Math.floor(Date.now() / DAY_MS) * SEEDS_A_DAY);

@@ -22,10 +22,13 @@ class Unfenced extends SitePermits {
   }
 }
 
-export const SITE_BUGS: readonly Omit<PlantedBug, 'laws'>[] = [
-  { bug: 'a fence that is ignored', plant: { hub: { permits: (options) => new Unfenced(options) } } },
+const S2 = ['S2'] as const;
+
+export const SITE_BUGS: readonly PlantedBug[] = [
+  { bug: 'a fence that is ignored', laws: S2, plant: { hub: { permits: (options) => new Unfenced(options) } } },
   {
     bug: 'a move that the next process does not know',
+    laws: S2,
     plant: {
       hub: {
         permits: (options) =>
@@ -36,9 +39,13 @@ export const SITE_BUGS: readonly Omit<PlantedBug, 'laws'>[] = [
       },
     },
   },
-  { bug: 'a fence by the wall clock', plant: { hub: { fenceClock: (clock) => clock.nowMs } } },
-  { bug: 'a cluster that replaces pods of a site', plant: blind },
-  { bug: 'a machine that starts them by a list', plant: { offlineRules: { startsByList: true } } },
-  { bug: 'a machine that counts heartbeats for them', plant: { offlineRules: { countsBeats: true } } },
-  { bug: 'a machine that reports their end without a release', plant: { offlineRules: { skipsRelease: true } } },
+  { bug: 'a fence by the wall clock', laws: S2, plant: { hub: { fenceClock: (clock) => clock.nowMs } } },
+  { bug: 'a cluster that replaces pods of a site', laws: ['L7'], plant: blind },
+  { bug: 'a machine that starts them by a list', laws: S2, plant: { offlineRules: { startsByList: true } } },
+  { bug: 'a machine that counts heartbeats for them', laws: S2, plant: { offlineRules: { countsBeats: true } } },
+  {
+    bug: 'a machine that reports their end without a release',
+    laws: S2,
+    plant: { offlineRules: { skipsRelease: true } },
+  },
 ];

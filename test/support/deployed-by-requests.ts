@@ -51,8 +51,8 @@ export interface DeployedByRequests {
   readonly changes: readonly string[];
   /** Requests that it does not know. */
   readonly unknown: readonly string[];
-  /** Called with a template and its parameters when a stack is asked for: a reason makes it fail and roll back. */
-  failsBecause: (template: Template) => string | undefined;
+  /** Why stacks that are asked for fail and roll back. */
+  failure: string | undefined;
   close(): Promise<void>;
 }
 
@@ -163,7 +163,7 @@ class Cloud {
   readonly stacks = new Map<string, DeployedStack>();
   readonly changes: string[] = [];
   readonly unknown: string[] = [];
-  failsBecause: (template: Template) => string | undefined = () => undefined;
+  failure: string | undefined;
 
   s3(request: IncomingMessage, body: Buffer): Answer {
     const { pathname, searchParams } = new URL(String(request.url), 'http://s3');
@@ -249,6 +249,9 @@ class Cloud {
   #object(bucket: Bucket, key: string, { method, query, body, contentType }: S3Request): Answer | undefined {
     const versions = bucket.objects.get(key) ?? [];
     if (method === 'PUT' && query.get('x-id') === 'PutObject') {
+      if (bucket.settings.get('versioning')?.includes('Enabled') !== true) {
+        throw new Refusal(409, 'InvalidBucketState', `${key} is put before the bucket has versions`);
+      }
       const versionId = randomUUID();
       bucket.objects.set(key, [
         ...versions,
@@ -292,7 +295,10 @@ class Cloud {
   #query(action: string, given: URLSearchParams): string | undefined {
     const name = String(given.get('StackName'));
     if (action === 'CreateStack') return this.#create(name, given);
-    const stack = this.stacks.get(name) ?? [...this.stacks.values()].find(({ id }) => id === name);
+    // A stack that was deleted is found by its id alone.
+    const stack = [...this.stacks.values()].find(
+      (each) => each.id === name || (nameOf(each) === name && each.status !== 'DELETE_COMPLETE'),
+    );
     if (stack === undefined) throw new Refusal(400, 'ValidationError', `Stack with id ${name} does not exist`);
     if (action === 'UpdateStack') return this.#update(stack, given);
     if (action === 'DescribeStacks') return this.#described(stack);
@@ -364,8 +370,16 @@ class Cloud {
     if (without.length > 0) {
       throw new Refusal(400, 'ValidationError', `Parameters: [${without.join(', ')}] must have values`);
     }
+    for (const [name, { AllowedPattern: pattern }] of Object.entries(declared)) {
+      if (pattern !== undefined && !new RegExp(`^(?:${pattern})$`).test(parameters[name]!)) {
+        const why = 'failed to satisfy constraint: Member must satisfy regular expression pattern';
+        throw new Refusal(400, 'ValidationError', `Parameter ${name} ${why}: ${pattern}`);
+      }
+    }
     const types = new Set(Object.values(template.Resources).map(({ Type }) => Type));
-    const may = [...given].some(([name, value]) => name.startsWith('Capabilities.') && value.startsWith('CAPABILITY_'));
+    const may = [...given].some(
+      ([name, value]) => name.startsWith('Capabilities.') && /^CAPABILITY_(NAMED_)?IAM$/.test(value),
+    );
     if (types.has('AWS::IAM::Role') && !may) {
       throw new Refusal(400, 'InsufficientCapabilitiesException', 'Requires capabilities : [CAPABILITY_IAM]');
     }
@@ -380,8 +394,8 @@ class Cloud {
   }
 
   /** Why a stack like this cannot be made. */
-  #missing(asked: Pick<DeployedStack, 'template' | 'code' | 'parameters'>): string | undefined {
-    return this.#absentCode(asked) ?? this.failsBecause(JSON.parse(asked.template) as Template);
+  #missing(asked: Pick<DeployedStack, 'code' | 'parameters'>): string | undefined {
+    return this.#absentCode(asked) ?? this.failure;
   }
 
   #absentCode({ code, parameters }: Pick<DeployedStack, 'code' | 'parameters'>): string | undefined {
