@@ -35,6 +35,9 @@
  * What cannot be merged is begun anew (`fill`), as on the first day: the rows are deleted, and the log begins at the
  * version of the list. A watch from before is 410 Expired then, as for any version that the log has lost.
  *
+ * The rows of a resource that is not held are deleted one after the other. Until none is left, and while a first list is
+ * written, the row names the resource: whoever is interrupted may not be allowed to list it later, but deletes the rest.
+ *
  * Flash memory: a read without changes writes nothing. The cursors that it moved are stored with the next change of any
  * resource.
  */
@@ -92,6 +95,8 @@ const STATE = {
   cursors: json<Readonly<Record<string, number>>>('c'),
   /** Resources that are held and have to be listed. */
   unlisted: json<readonly string[]>('l'),
+  /** Resources that are not held, but may have rows: whoever lists or deletes these has not ended, or was interrupted. */
+  unfinished: json<readonly string[]>('f'),
   /** By resource, if a part of it is held: the name of the part in ChangeReads. */
   bounds: json<Readonly<Record<string, string>>>('b'),
 };
@@ -118,6 +123,8 @@ export interface ReplicaStore {
   apply(resource: string, read: { readonly changes: readonly ReadChange[]; readonly through: number }): Promise<void>;
   /** A list of the whole resource: writes what differs, or all. */
   list(resource: string, pages: () => AsyncIterable<ListedPage>): Promise<void>;
+  /** It is not held, but rows of it may be stored. */
+  isUnfinished(resource: string): boolean;
   /** The cluster does not let us read it any more. */
   drop(resource: string): Promise<void>;
   /** Another cluster, or another history of it: nothing of the former one remains. */
@@ -202,7 +209,8 @@ export function replicaStore({ items, clock, onChanged }: ReplicaStoreOptions): 
       ...state,
       ...defined({ readAtMs }),
       cursors: cursor === undefined ? others : { ...others, [resource]: cursor },
-      unlisted: [...(state.unlisted ?? []).filter((each) => each !== resource), ...(unlisted ? [resource] : [])],
+      unlisted: withOrWithout(state.unlisted, resource, unlisted),
+      unfinished: withOrWithout(state.unfinished, resource, cursor === undefined),
     };
     await transact([...writes, stateWrite(next)]);
     state = next;
@@ -255,7 +263,8 @@ export function replicaStore({ items, clock, onChanged }: ReplicaStoreOptions): 
     for (const part of partsOf(steps)) await written(part);
   }
 
-  async function drop(resource: string): Promise<void> {
+  /** It stays unfinished. */
+  async function erase(resource: string): Promise<void> {
     await load();
     await keepBounds(resource, undefined);
     await commit(headUpdates(resource, { committed: NEVER, logFrom: NEVER }), resource, { cursor: undefined });
@@ -282,6 +291,13 @@ export function replicaStore({ items, clock, onChanged }: ReplicaStoreOptions): 
         for (const part of inParts(deletions)) await transact(part);
       }
     }
+  }
+
+  async function drop(resource: string): Promise<void> {
+    await erase(resource);
+    const next: State = { ...state, unfinished: withOrWithout(state.unfinished, resource, false) };
+    await transact([stateWrite(next)]);
+    state = next;
   }
 
   async function writeUnlogged(writes: readonly IssuedWrite[]): Promise<void> {
@@ -311,7 +327,7 @@ export function replicaStore({ items, clock, onChanged }: ReplicaStoreOptions): 
 
   /** Nothing of it is held until the last page is written. */
   async function fill(resource: string, pages: AsyncIterable<ListedPage>): Promise<void> {
-    await drop(resource);
+    await erase(resource);
     let through: number | undefined;
     for await (const page of pages) {
       through ??= page.through;
@@ -417,9 +433,10 @@ export function replicaStore({ items, clock, onChanged }: ReplicaStoreOptions): 
       if (cursors.has(resource) && (await merge(resource, pages()))) return;
       await fill(resource, pages());
     },
+    isUnfinished: (resource) => state.unfinished?.includes(resource) === true,
     drop,
     async begin(clusterUid) {
-      for (const resource of cursors.keys()) await drop(resource);
+      for (const resource of [...cursors.keys(), ...(state.unfinished ?? [])]) await erase(resource);
       const next: State = { clusterUid };
       await transact([stateWrite(next)]);
       state = next;
@@ -430,6 +447,11 @@ export function replicaStore({ items, clock, onChanged }: ReplicaStoreOptions): 
     keepHistory: (history) => keep({ history }),
   };
 }
+
+const withOrWithout = (names: readonly string[] = [], name: string, isIn: boolean): readonly string[] => [
+  ...names.filter((each) => each !== name),
+  ...(isIn ? [name] : []),
+];
 
 const partitions = (resource: string, partition: (resource: string, shard: number) => string): readonly string[] =>
   Array.from({ length: shardsOf(resource) }, (_, shard) => partition(resource, shard));

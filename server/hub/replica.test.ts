@@ -3,7 +3,7 @@ import { systemTimeLimit } from '../../shared/clock.ts';
 import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
 import { shardsOf } from '../../shared/kinds/resources.ts';
 import { changeLog } from '../../shared/store/change-log.ts';
-import type { ItemStore } from '../../shared/store/item-store.ts';
+import { type ItemStore, StoreFault } from '../../shared/store/item-store.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import { writeHistory } from '../../shared/store/store-history.ts';
 import type { ChangeRead } from '../../shared/watches/change-read.ts';
@@ -29,6 +29,27 @@ function countedStore() {
       ...items,
       transact(all: Parameters<ItemStore['transact']>[0]) {
         writes += 1;
+        return items.transact(all);
+      },
+    },
+  };
+}
+
+const ofNodes = (items: ReturnType<typeof memoryItemStore>) =>
+  items.items('objects').filter(({ pk }) => /^[lo]#nodes#/.test(String(pk)));
+
+/** Its transactions fail after some. */
+function dyingStore(items: ItemStore) {
+  let left = Number.POSITIVE_INFINITY;
+  return {
+    diesAfter(writes: number) {
+      left = writes;
+    },
+    items: {
+      ...items,
+      async transact(all: Parameters<ItemStore['transact']>[0]) {
+        left -= 1;
+        if (left < 0) throw new StoreFault('unreachable', 'the disk fails', { retryable: true });
         return items.transact(all);
       },
     },
@@ -107,13 +128,43 @@ describe('a replica', () => {
     await cluster.forbid(['nodes']);
     await advance(15_000);
     expect(replica.holds('nodes')).toBe(false);
-    const ofNodes = items.items('objects').filter(({ pk }) => /^[lo]#nodes#/.test(String(pk)));
-    expect(ofNodes).toEqual([]);
+    expect(ofNodes(items)).toEqual([]);
     await cluster.forbid([]);
     await advance(15_000);
     expect(replica.holds('nodes')).toBe(true);
     expect(await namesOf(items, cluster, 'nodes')).toEqual(['a']);
     await replica.stop();
+  });
+
+  it('keeps nothing of it either when its process dies while it deletes or lists', async () => {
+    const isHeldBefore = { deleting: true, listing: false };
+    for (const [what, isHeldFirst] of Object.entries(isHeldBefore)) {
+      let interrupted = 0;
+      for (let writes = 0; writes < 200; writes += 1) {
+        const cluster = await followedCluster();
+        await cluster.api.send('POST', NODES, { body: node('a') });
+        await cluster.api.send('POST', NODES, { body: node('b') });
+        const items = memoryItemStore();
+        const store = dyingStore(items);
+        if (!isHeldFirst) store.diesAfter(writes);
+        const first = await cluster.follow(store.items);
+        if (isHeldFirst) {
+          await cluster.forbid(['nodes']);
+          store.diesAfter(writes);
+          await first.advance(15_000);
+        }
+        await first.replica.stop();
+        const left = ofNodes(items).length;
+        if (left > 0) interrupted += 1;
+        await cluster.forbid(['nodes']);
+        const second = await cluster.follow(items);
+        expect(second.replica.holds('nodes'), `${what}, ${writes} writes`).toBe(false);
+        expect(ofNodes(items), `${what}, ${writes} writes`).toEqual([]);
+        await second.replica.stop();
+        if (isHeldFirst ? left === 0 : first.replica.holds('nodes')) break;
+      }
+      expect(interrupted, what).toBeGreaterThan(1);
+    }
   });
 
   it('is not said to be complete while the cluster has more changes than one round reads', async () => {

@@ -294,7 +294,7 @@ function follow({ store, cluster, clock, log }: Following) {
           await store.apply(stored.resource, { changes: outcome.changes, through: Number(outcome.through) });
           if (outcome.bounds !== undefined) await store.keepBounds(stored.resource, outcome.bounds);
           if (outcome.more) again.push(stored);
-        } else if (store.holds(stored.resource)) {
+        } else if (store.holds(stored.resource) || store.isUnfinished(stored.resource)) {
           log.warn('a resource is not held any more', { resource: stored.resource, outcome });
           await store.drop(stored.resource);
         }
