@@ -24,6 +24,8 @@ export const apiManifest = {
       'account-keys': ['GetItem', 'PutItem', 'Query'],
       // A pod that is created or bound on a node.
       'use#*': ['UpdateItem'],
+      // A pod that a hub puts in the place of another one.
+      'owner#*': ['UpdateItem'],
       refusals: ['UpdateItem'],
       // Whether a NetworkPolicy that is created is enforced.
       'service-readers': ['Query'],

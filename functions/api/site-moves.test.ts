@@ -1,5 +1,6 @@
 /** Copies of pods in the place of their originals, through the API. */
 import { describe, expect, it } from 'vitest';
+import { readFence } from '../../shared/store/owner-claim.ts';
 import { apiInMemory } from '../../test/support/api-in-memory.ts';
 
 const POLICIES = '/apis/nodekeeper.dev/v1alpha1/sitepolicies';
@@ -82,6 +83,18 @@ describe('a pod that the hub of its site has moved', () => {
     await move();
     expect((await move({ from: [uid, UID], copy: { uid: OTHER, nodeName: 'm3' } })).body).toEqual({ outcome: 'done' });
     expect(await pods()).toEqual([['p-99999999', OTHER, 'm3']]);
+  });
+
+  it('makes its controller read its pods again', async () => {
+    const { api, move } = await site();
+    const owner = { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'r', uid: OTHER, controller: true };
+    await api.send('PATCH', `${PODS}/p`, {
+      contentType: 'application/merge-patch+json',
+      body: { metadata: { ownerReferences: [owner] } },
+    });
+    expect(await readFence(api.items, OTHER)).toBe(0);
+    await move();
+    expect(await readFence(api.items, OTHER)).toBe(1);
   });
 
   it('is refused after the copy was deleted: nothing is created again', async () => {

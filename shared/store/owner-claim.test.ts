@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
-import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
-import { claimWrite, dropClaim, readClaim, readFence } from './owner-claim-store.ts';
-import { readShortages, writeShortages } from './shortage-store.ts';
+import { memoryItemStore } from './memory/item-store.ts';
+import { claimAnyway, claimWrite, dropClaim, readClaim, readFence } from './owner-claim.ts';
 
 it('an owner is claimed once from each fence, with what is stored beside it', async () => {
   const items = memoryItemStore();
@@ -13,14 +12,9 @@ it('an owner is claimed once from each fence, with what is stored beside it', as
   expect(await readFence(items, 'other')).toBe(0);
   expect([await claim(1, { b: 8 }), await claim(1)]).toEqual(['written', 'refused']);
   expect(await readClaim(items, 'u')).toMatchObject({ fence: 2, row: { b: 8 } });
+  await items.write(claimAnyway('u'));
+  await items.write(claimAnyway('new'));
+  expect([await claim(2), await readFence(items, 'u'), await readFence(items, 'new')]).toEqual(['refused', 3, 1]);
   await dropClaim(items, 'u');
   expect(await readClaim(items, 'u')).toEqual({ fence: 0, row: {} });
-});
-
-it('shortages are none at first, and replaced as a whole', async () => {
-  const items = memoryItemStore();
-  expect(await readShortages(items)).toEqual({});
-  await writeShortages(items, { a: 1 });
-  await writeShortages(items, { b: 2 });
-  expect(await readShortages(items)).toEqual({ b: 2 });
 });

@@ -1,12 +1,13 @@
 /**
  * The claim of an owner, in the `control` table: pk `owner#<uid>` sk `-`, f counts the transactions that changed its
  * set of objects. Whoever creates, adopts or deletes objects for an owner raises f in the same transaction, under the
- * condition that f is what it read before it read the objects. So two workers never act on the same set.
+ * condition that f is what it read before it read the objects. So two workers never act on the same set. A hub that puts
+ * a copy in the place of a pod raises f, too (shared/kinds/pods/site-copy.ts).
  */
 
-import { is, lacks } from '../../shared/store/attributes.ts';
-import type { Item, ItemKey, ItemStore, UpdateWrite } from '../../shared/store/item-store.ts';
-import { ALONE } from '../../shared/store/layout.ts';
+import { is, lacks } from './attributes.ts';
+import type { Item, ItemKey, ItemStore, UpdateWrite } from './item-store.ts';
+import { ALONE } from './layout.ts';
 
 const keyOf = (ownerUid: string): ItemKey => ({ table: 'control', pk: `owner#${ownerUid}`, sk: ALONE });
 
@@ -31,6 +32,13 @@ export const claimWrite = (ownerUid: string, fence: number, more: Item = {}): Up
   key: keyOf(ownerUid),
   set: { ...more, f: fence + 1 },
   when: fence === 0 ? lacks('f') : is('f', fence),
+});
+
+/** For a transaction that does not depend on what the set was. */
+export const claimAnyway = (ownerUid: string): UpdateWrite => ({
+  kind: 'update',
+  key: keyOf(ownerUid),
+  add: { f: 1 },
 });
 
 /** When the owner no longer exists. */

@@ -228,7 +228,7 @@ describe('permissions', () => {
       ...at('Health', 'BatchGetItem DeleteItem GetItem Query Scan UpdateItem'),
       ...at('Objects', 'BatchGetItem ConditionCheckItem DeleteItem GetItem PutItem Query UpdateItem'),
       ...at('Control', 'DeleteItem GetItem PutItem Query', 'bootstrap-tokens', 'node-keys#*'),
-      ...at('Control', 'UpdateItem', 'bootstrap-tokens', 'use#*'),
+      ...at('Control', 'UpdateItem', 'bootstrap-tokens', 'owner#*', 'use#*'),
       ...at('Control', 'UpdateItem', 'refusals', 'signing-requests'),
       ...at('Control', 'GetItem', 'fleet', 'history', 'move', 'probe-keys', 'watch-slots'),
       ...at('Control', 'GetItem Query', 'silences'),

@@ -4,7 +4,6 @@
  */
 import { expect, it } from 'vitest';
 import { cidrStore } from '../../functions/object-stream/cidrs/cidr-store.ts';
-import { readClaim } from '../../functions/workloads/owner-claim-store.ts';
 import { readShortages } from '../../functions/workloads/shortage-store.ts';
 import { decisionStore } from '../../shared/decisions/decision-store.ts';
 import { evictionTimerStore } from '../../shared/fleet/evictions/timer-store.ts';
@@ -16,6 +15,7 @@ import { fleetStore } from '../../shared/fleet/zones/fleet-store.ts';
 import { queueStore } from '../../shared/scheduling/queue-store.ts';
 import type { ItemStore } from '../../shared/store/item-store.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
+import { readClaim } from '../../shared/store/owner-claim.ts';
 import { hasDueRow } from '../../shared/ticks/due-rows.ts';
 import { parkedStore } from '../../shared/ticks/parked-store.ts';
 import { earliestRows, nextSweep } from '../../shared/ticks/workload-due-store.ts';

@@ -14,6 +14,7 @@ import type { KubeObject, ObjectRef, OwnerReference } from '../../../shared/kind
 import { selectorFromSpec } from '../../../shared/kubernetes/selectors.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
 import { COMMIT_OBJECTS_MAX, type ObjectWrite } from '../../../shared/store/object-store.ts';
+import { readFence } from '../../../shared/store/owner-claim.ts';
 import { ownedRefs } from '../../../shared/store/owner-index.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
 import { candidatesOf, decideClaims } from '../pods/claims.rule.ts';
@@ -79,6 +80,7 @@ async function attemptSync(
   }
   const sets: readonly KubeReplicaSet[] = claims.owned;
   const world = await completeWorld(dependencies, { ref, deployment, sets });
+  if (world === 'overtaken') return world;
   const { hold, state } = world.holdReading;
   const decision = decideDeployment({
     ...world,
@@ -98,15 +100,20 @@ async function attemptSync(
 async function completeWorld(
   dependencies: WorkloadDependencies,
   of: Pick<World, 'ref' | 'deployment' | 'sets'>,
-): Promise<World> {
+): Promise<World | 'overtaken'> {
   const { clock, objects, items } = dependencies;
   const nowMs = clock.nowMs();
   const holdReading = await readHold(dependencies, nowMs);
   let oldPods = 0;
   if (of.deployment.spec?.strategy?.type === 'Recreate') {
     const { oldSets } = revisionsOf(of.deployment, of.sets);
-    const refs = await Promise.all(oldSets.map(({ metadata }) => ownedRefs(items, metadata.uid ?? '', 'pods')));
+    const uids = oldSets.map(({ metadata }) => metadata.uid ?? '');
+    const fences = async (): Promise<string> => (await Promise.all(uids.map((uid) => readFence(items, uid)))).join();
+    const before = await fences();
+    const refs = await Promise.all(uids.map((uid) => ownedRefs(items, uid, 'pods')));
     const pods = await objects.getMany(refs.flat());
+    // A hub may have put a copy in the place of a pod, so that neither was read.
+    if ((await fences()) !== before) return 'overtaken';
     oldPods = pods.filter((pod) => pod !== undefined && !isTerminated(pod)).length;
   }
   return { ...of, oldPods, holdReading, nowMs };

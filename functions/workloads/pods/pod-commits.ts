@@ -1,11 +1,11 @@
 /**
  * Transactions that create, adopt, release and delete what an owner has, each under the claim of the owner
- * (functions/workloads/owner-claim-store.ts).
+ * (shared/store/owner-claim.ts).
  *
  * A sync reads the claim, then the set of the owner's objects, both strongly consistent. Each transaction raises the
  * claim from the value that was read, and is refused if the owner has another resourceVersion. So when it commits, no
- * other worker has changed the set since it was read: the set can only be smaller, because pods terminate by
- * themselves. A worker that is refused reads again. One that is killed has committed whole transactions, or none. A
+ * other worker has changed the set since it was read, and no hub has put a copy in the place of a pod. The set can only
+ * be smaller, because pods terminate by themselves. A worker that is refused reads again. One that is killed has committed whole transactions, or none. A
  * transaction that is sent twice is refused the second time.
  */
 
@@ -19,8 +19,8 @@ import type { KubeObject, KubePod, ObjectRef } from '../../../shared/kinds/types
 import type { Item, TransactWrite } from '../../../shared/store/item-store.ts';
 import { objectSortKey, shardOf } from '../../../shared/store/layout.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
+import { claimWrite } from '../../../shared/store/owner-claim.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
-import { claimWrite } from '../owner-claim-store.ts';
 import type { PodCreation } from './created-objects.ts';
 import { deletionWrite } from './deletion-write.ts';
 import * as metric from './metrics.ts';

@@ -11,8 +11,8 @@ import type {
   ObjectRef,
 } from '../../../shared/kinds/types.ts';
 import { selectorFromSpec } from '../../../shared/kubernetes/selectors.ts';
+import { readClaim } from '../../../shared/store/owner-claim.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
-import { readClaim } from '../owner-claim-store.ts';
 import { candidatesOf, decideClaims } from './claims.rule.ts';
 import { isNewWithout, type SyncReport } from './owner.ts';
 import { changeOwners, type PodOwner } from './pod-commits.ts';

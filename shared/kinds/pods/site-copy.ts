@@ -4,6 +4,10 @@
  */
 import { defined } from '../../defined.ts';
 import { NAME_LENGTH_MAX } from '../../kubernetes/kubernetes.ts';
+import type { TransactWrite } from '../../store/item-store.ts';
+import type { ObjectWrite } from '../../store/object-store.ts';
+import { claimAnyway } from '../../store/owner-claim.ts';
+import { controllerOf } from '../controller-of.ts';
 import type { KubePod } from '../types.ts';
 
 /** The uid of the original, on a copy. @tools */
@@ -35,4 +39,14 @@ export function copyOf(
     spec: { ...spec, nodeName },
     status: { phase: 'Pending' },
   };
+}
+
+/**
+ * For the transaction that puts a copy in the place of its original. Their controller may have read neither: it reads
+ * its pods again before it creates another one.
+ */
+export function copyWrites(write: ObjectWrite): TransactWrite[] {
+  if (write.kind !== 'create' || write.object.metadata.annotations?.[COPY_OF] === undefined) return [];
+  const controller = controllerOf(write.object);
+  return controller === undefined ? [] : [claimAnyway(controller.uid)];
 }

@@ -1,8 +1,9 @@
 import type { KindStorage } from '../../api/kind-storage.ts';
 import { podUseWrites } from '../../fleet/nodes/node-use.ts';
 import { pods } from './serve.ts';
+import { copyWrites } from './site-copy.ts';
 
 export const podStorages: readonly KindStorage[] = [
   // The scheduler binds no pod to a node if pods were added to it since it read them.
-  [pods, (descriptor, { plain }) => plain(descriptor, { together: podUseWrites })],
+  [pods, (descriptor, { plain }) => plain(descriptor, { together: (w) => [...podUseWrites(w), ...copyWrites(w)] })],
 ];
