@@ -91,6 +91,8 @@ export type NodeAuthorization =
 
 const ALLOWED: NodeAuthorization = Object.freeze({ kind: 'allowed' });
 const forbidden = (message: string): NodeAuthorization => ({ kind: 'forbidden', message });
+const mayNotModify = (nodeName: string, what: string): NodeAuthorization =>
+  forbidden(`node ${JSON.stringify(nodeName)} is not allowed to modify ${what}`);
 
 type Operation = 'create' | 'update' | 'delete';
 
@@ -118,7 +120,7 @@ export function authorizeNode(request: NodeRequest): NodeAuthorization {
   // Not in upstream. A finalizer of a node could prevent the deletion of an object and of its namespace.
   const isNewVolume = request.resource === 'persistentvolumes' && operation === 'create';
   if (operation !== 'delete' && !isNewVolume && changesFinalizers(request)) {
-    return forbidden(`node ${JSON.stringify(nodeName)} is not allowed to modify finalizers`);
+    return mayNotModify(nodeName, 'finalizers');
   }
   switch (`${request.apiGroup}/${request.resource}`) {
     case '/pods':
@@ -328,7 +330,7 @@ function authorizeOwnNode(nodeName: string, operation: Operation, request: NodeR
   const node = JSON.stringify(nodeName);
   const name = ownName(request);
   if (name !== nodeName || (operation === 'create' && (request.object?.metadata?.name ?? name) !== nodeName)) {
-    return forbidden(`node ${node} is not allowed to modify node ${JSON.stringify(name)}`);
+    return mayNotModify(nodeName, `node ${JSON.stringify(name)}`);
   }
   if (request.subresource !== '' && request.subresource !== 'status') {
     return forbidden(`node ${node} may not use node subresource ${JSON.stringify(request.subresource)}`);
@@ -336,7 +338,7 @@ function authorizeOwnNode(nodeName: string, operation: Operation, request: NodeR
   if (operation !== 'delete' && (operation === 'create' || request.stored !== undefined)) {
     const conditions = changedServerConditions(request);
     if (conditions.length > 0) {
-      return forbidden(`node ${node} is not allowed to modify the following conditions: ${conditions.join(', ')}`);
+      return mayNotModify(nodeName, `the following conditions: ${conditions.join(', ')}`);
     }
   }
   if (operation === 'create') {
@@ -356,14 +358,14 @@ function authorizeOwnNode(nodeName: string, operation: Operation, request: NodeR
       return forbidden(`node ${node} is not allowed to set spec.configSource`);
     }
     if (!sameJson(taintsWithoutTimes(stored), taintsWithoutTimes(object))) {
-      return forbidden(`node ${node} is not allowed to modify taints`);
+      return mayNotModify(nodeName, 'taints');
     }
     const labels = changedLabelKeys(stored.metadata?.labels, object?.metadata?.labels).filter(isForbiddenNodeLabel);
     if (labels.length > 0) {
-      return forbidden(`node ${node} is not allowed to modify labels: ${labels.join(', ')}`);
+      return mayNotModify(nodeName, `labels: ${labels.join(', ')}`);
     }
     if (!sameJson(stored.metadata?.ownerReferences ?? [], object?.metadata?.ownerReferences ?? [])) {
-      return forbidden(`node ${node} is not allowed to modify ownerReferences`);
+      return mayNotModify(nodeName, 'ownerReferences');
     }
   }
   return ALLOWED;

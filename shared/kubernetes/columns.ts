@@ -24,6 +24,9 @@ export const textColumn = (name: string, description: string, priority = 0): Col
   priority,
 });
 
+/** Of an owner of pods, with `-o wide`. */
+export const selectorColumn = textColumn('Selector', 'Labels of the pods.', 1);
+
 /** What stands in a cell that has nothing to show. */
 export const NONE = '<none>';
 export const UNKNOWN = '<unknown>';

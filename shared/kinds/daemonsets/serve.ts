@@ -1,6 +1,6 @@
 import { ageSince } from '../../kubernetes/age.ts';
 import { sameJson } from '../../kubernetes/causes.ts';
-import { ageColumn, NONE, nameColumn, textColumn } from '../../kubernetes/columns.ts';
+import { ageColumn, NONE, nameColumn, selectorColumn, textColumn } from '../../kubernetes/columns.ts';
 import { withoutNulls } from '../../kubernetes/normal-form.ts';
 import type { Column, ResourceDescriptor } from '../descriptor.ts';
 import { defaultTemplateSpec } from '../pods/spec-defaults.ts';
@@ -81,7 +81,7 @@ export const daemonsets: ResourceDescriptor = {
     ageColumn,
     textColumn('Containers', 'Names of the containers.', 1),
     textColumn('Images', 'Images of the containers.', 1),
-    textColumn('Selector', 'Labels of the pods.', 1),
+    selectorColumn,
   ],
   row(object: KubeDaemonSet, nowMs) {
     const status = object.status ?? {};

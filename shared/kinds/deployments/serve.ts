@@ -1,4 +1,4 @@
-import { ageColumn, nameColumn, textColumn } from '../../kubernetes/columns.ts';
+import { ageColumn, nameColumn, selectorColumn, textColumn } from '../../kubernetes/columns.ts';
 import { withoutEmpty, withoutNulls } from '../../kubernetes/normal-form.ts';
 import { ageOf, integerColumn, nameOf, selectorCell, templateCells, templateColumns } from '../cells.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
@@ -39,7 +39,7 @@ export const deployments: ResourceDescriptor = servedKind(DEPLOYMENTS, {
     integerColumn('Available', 'Pods that have been ready for minReadySeconds.'),
     ageColumn,
     ...templateColumns,
-    textColumn('Selector', 'Labels of the pods.', 1),
+    selectorColumn,
   ],
   row: (object: KubeDeployment, nowMs) => [
     nameOf(object),

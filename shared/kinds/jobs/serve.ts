@@ -1,7 +1,7 @@
 /** Jobs and CronJobs. */
 
 import { ageSince, formatAge } from '../../kubernetes/age.ts';
-import { ageColumn, NONE, nameColumn, textColumn } from '../../kubernetes/columns.ts';
+import { ageColumn, NONE, nameColumn, selectorColumn, textColumn } from '../../kubernetes/columns.ts';
 import { parseTimeMs } from '../../kubernetes/time.ts';
 import { ageOf, booleanColumn, integerColumn, nameOf, selectorCell, templateCells, templateColumns } from '../cells.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
@@ -43,7 +43,7 @@ export const jobs: ResourceDescriptor = servedKind(JOBS, {
     textColumn('Duration', 'Time from the start to the end.'),
     ageColumn,
     ...templateColumns,
-    textColumn('Selector', 'Labels of the pods.', 1),
+    selectorColumn,
   ],
   row: (object: KubeJob, nowMs) => [
     nameOf(object),
@@ -71,7 +71,7 @@ export const cronjobs: ResourceDescriptor = servedKind(CRON_JOBS, {
     textColumn('Last Schedule', 'Time since a Job was last scheduled.'),
     ageColumn,
     ...templateColumns,
-    textColumn('Selector', 'Labels of the pods.', 1),
+    selectorColumn,
   ],
   row: (object: KubeCronJob, nowMs) => {
     const { spec = {}, status = {} } = object;

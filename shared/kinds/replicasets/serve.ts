@@ -1,6 +1,6 @@
 /** ReplicaSets and ReplicationControllers: the same pods, selected in two ways. */
 
-import { ageColumn, nameColumn, textColumn } from '../../kubernetes/columns.ts';
+import { ageColumn, nameColumn, selectorColumn } from '../../kubernetes/columns.ts';
 import { ageOf, integerColumn, labelsCell, nameOf, selectorCell, templateCells, templateColumns } from '../cells.ts';
 import type { Column, ResourceDescriptor } from '../descriptor.ts';
 import { SCALE_PART, STATUS_PART, servedKind } from '../served-kind.ts';
@@ -16,7 +16,7 @@ const columns: readonly Column[] = [
   integerColumn('Ready', 'Pods that are ready.'),
   ageColumn,
   ...templateColumns,
-  textColumn('Selector', 'Labels of the pods.', 1),
+  selectorColumn,
 ];
 
 const cellsOf = (

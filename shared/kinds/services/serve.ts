@@ -1,6 +1,6 @@
 /** Services, Endpoints and EndpointSlices. Agents and kube-proxy route by them. */
 
-import { ageColumn, NONE, nameColumn, textColumn } from '../../kubernetes/columns.ts';
+import { ageColumn, NONE, nameColumn, selectorColumn, textColumn } from '../../kubernetes/columns.ts';
 import { ageOf, labelsCell, nameOf, shortList } from '../cells.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
 import { STATUS_PART, servedKind } from '../served-kind.ts';
@@ -38,7 +38,7 @@ export const services: ResourceDescriptor = servedKind(SERVICES, {
     textColumn('External-IP', 'Addresses for clients from outside.'),
     textColumn('Port(s)', 'Ports of the Service.'),
     ageColumn,
-    textColumn('Selector', 'Labels of the pods.', 1),
+    selectorColumn,
   ],
   row: (object: KubeService, nowMs) => [
     nameOf(object),
