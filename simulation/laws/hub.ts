@@ -87,6 +87,8 @@ interface Copy {
   readonly newest: Map<string, number>;
   /** By object: changes of the cluster that the copy does not have yet. */
   readonly pending: Map<string, Pending[]>;
+  /** By object: when the cluster deleted one that the copy never had. Who knows it awaits the deletion. */
+  readonly unseenAtMs: Map<string, number>;
   /** When the copy of a resource last changed. */
   readonly changedAtMs: Map<string, number>;
   /** When the hub last began to list a resource, or lost it. */
@@ -159,6 +161,7 @@ class HubsFollow implements HubLaw {
       rows: new Map(),
       newest: new Map(),
       pending: new Map(),
+      unseenAtMs: new Map(),
       changedAtMs: new Map(),
       relistedAtMs: new Map(),
     });
@@ -182,10 +185,11 @@ class HubsFollow implements HubLaw {
         this.#granted = { is: row !== undefined, atMs };
       }
       if (cause === 'expired') continue;
-      for (const { pending, rows } of this.#copies.values()) {
+      for (const { pending, rows, unseenAtMs } of this.#copies.values()) {
         const own = rows.get(id);
-        if (own?.version === row?.version) pending.delete(id);
-        else pending.set(id, [...(pending.get(id) ?? []), { atMs, version: row?.version }]);
+        if (own?.version === row?.version) {
+          if (pending.delete(id)) unseenAtMs.set(id, atMs);
+        } else pending.set(id, [...(pending.get(id) ?? []), { atMs, version: row?.version }]);
       }
     }
   }
@@ -375,14 +379,22 @@ class HubsFollow implements HubLaw {
         row.resource === resource ? [[id.slice(resource.length + 1), row.version] as const] : [],
       ),
     );
-    // A client that comes from the other hub may know what this one does not have yet.
     const wrong = [...rows.keys(), ...versions.keys()].find(
-      (sk) => rows.get(sk) !== versions.get(sk) && !copy.pending.has(keyOf(resource, sk)),
+      (sk) => rows.get(sk) !== versions.get(sk) && !this.#isBehind(copy, keyOf(resource, sk)),
     );
     if (wrong === undefined) return;
     const [has, is] = [versions.get(wrong) ?? 'none', rows.get(wrong) ?? 'none'];
     if (expiresWithin(copy.rows.get(keyOf(resource, wrong)), nowMs)) return;
     this.#failFor(client, `has version ${has} of ${wrong} for ${seconds(waitedMs)}; ${copy.hub.name} has ${is}`);
+  }
+
+  /** A client that comes from the other hub may know what this one does not have yet, or will never have. */
+  #isBehind({ hub, pending, unseenAtMs, changedAtMs, relistedAtMs }: Copy, id: string): boolean {
+    const unseenMs = unseenAtMs.get(id);
+    if (pending.has(id) || unseenMs === undefined) return pending.has(id);
+    const resource = resourceOf(id);
+    const writtenMs = Math.max(changedAtMs.get(resource) ?? 0, relistedAtMs.get(resource) ?? 0);
+    return this.#context.calmSinceMs() === undefined || writtenMs <= Math.max(unseenMs, hub.calmSinceMs() ?? 0);
   }
 
   #isRead(resource: string): boolean {
