@@ -35,8 +35,8 @@
  * What cannot be merged is begun anew (`fill`), as on the first day: the rows are deleted, and the log begins at the
  * version of the list. A watch from before is 410 Expired then, as for any version that the log has lost.
  *
- * The rows of a resource that is not held are deleted one after the other. Until none is left, and while a first list is
- * written, the row names the resource: whoever is interrupted may not be allowed to list it later, but deletes the rest.
+ * The rows of a resource that is not held are deleted one after the other. Until none is left, and while a first list
+ * is written, the row names the resource: who is interrupted may not be allowed to list it later, but deletes the rest.
  *
  * Flash memory: a read without changes writes nothing. The cursors that it moved are stored with the next change of any
  * resource.
@@ -95,7 +95,7 @@ const STATE = {
   cursors: json<Readonly<Record<string, number>>>('c'),
   /** Resources that are held and have to be listed. */
   unlisted: json<readonly string[]>('l'),
-  /** Resources that are not held, but may have rows: whoever lists or deletes these has not ended, or was interrupted. */
+  /** Resources that are not held, but may have rows: a first list or a deletion has not ended, or was interrupted. */
   unfinished: json<readonly string[]>('f'),
   /** By resource, if a part of it is held: the name of the part in ChangeReads. */
   bounds: json<Readonly<Record<string, string>>>('b'),

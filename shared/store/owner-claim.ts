@@ -1,8 +1,8 @@
 /**
  * The claim of an owner, in the `control` table: pk `owner#<uid>` sk `-`, f counts the transactions that changed its
  * set of objects. Whoever creates, adopts or deletes objects for an owner raises f in the same transaction, under the
- * condition that f is what it read before it read the objects. So two workers never act on the same set. A hub that puts
- * a copy in the place of a pod raises f, too (shared/kinds/pods/site-copy.ts).
+ * condition that f is what it read before it read the objects. So two workers never act on the same set. A hub that
+ * puts a copy in the place of a pod raises f, too (shared/kinds/pods/site-copy.ts).
  */
 
 import { is, lacks } from './attributes.ts';

@@ -112,7 +112,7 @@ async function completeWorld(
     const before = await fences();
     const refs = await Promise.all(uids.map((uid) => ownedRefs(items, uid, 'pods')));
     const pods = await objects.getMany(refs.flat());
-    // A hub may have put a copy in the place of a pod, so that neither was read.
+    // A hub may have put a copy in the place of a pod. Then neither was read.
     if ((await fences()) !== before) return 'overtaken';
     oldPods = pods.filter((pod) => pod !== undefined && !isTerminated(pod)).length;
   }

@@ -1,4 +1,4 @@
-/** A hub puts a copy in the place of a pod while a controller reads: between its index and the pods, or across pages. */
+/** A hub puts a copy in the place of a pod while a controller reads: between the index and the pods, or earlier. */
 import { expect, it } from 'vitest';
 import { copyOf, copyWrites } from '../../../shared/kinds/pods/site-copy.ts';
 import type { KubePod } from '../../../shared/kinds/types.ts';

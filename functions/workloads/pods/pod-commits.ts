@@ -5,8 +5,8 @@
  * A sync reads the claim, then the set of the owner's objects, both strongly consistent. Each transaction raises the
  * claim from the value that was read, and is refused if the owner has another resourceVersion. So when it commits, no
  * other worker has changed the set since it was read, and no hub has put a copy in the place of a pod. The set can only
- * be smaller, because pods terminate by themselves. A worker that is refused reads again. One that is killed has committed whole transactions, or none. A
- * transaction that is sent twice is refused the second time.
+ * be smaller, because pods terminate by themselves. A worker that is refused reads again. One that is killed has
+ * committed whole transactions, or none. A transaction that is sent twice is refused the second time.
  */
 
 import type { Admission } from '../../../shared/admission/created-object.ts';
