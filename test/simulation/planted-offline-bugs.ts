@@ -103,7 +103,7 @@ const PLANTED: readonly PlantedBug[] = [
     bug: 'a machine that starts pods of a list from before its heartbeat',
     laws: ['S2'],
     plant: { offlineRules: { listedAfter: (_, beforeAnswer) => beforeAnswer } },
-    seed: 63,
+    seed: 12,
     options: { troubles: ['cutAtBoot'] },
   },
 ];

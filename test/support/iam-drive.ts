@@ -105,6 +105,7 @@ export async function driveEverything(recordFile: string, say: (line: string) =>
       customResources,
       deployedPods,
       refusedSets,
+      movedPod,
       deletedNode,
       newInstance,
       strangers,
@@ -898,6 +899,50 @@ async function refusedSets({ send, gone }: Stage): Promise<void> {
 }
 
 /** A person deletes a Node; its machine registers again. */
+/** A hub puts a copy in the place of a pod of a ReplicaSet. */
+async function movedPod({ send }: Stage): Promise<void> {
+  const { body: review } = await send('POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', {});
+  const { username: hub } = (review['status'] as { userInfo: { username: string } }).userInfo;
+  const names = ['site-1', 'site-2'];
+  await mustBe(
+    201,
+    send('POST', `${OWN}/sitepolicies`, {
+      metadata: { name: 'site' },
+      spec: { hub, nodes: names, namespaces: ['default'] },
+    }),
+  );
+  for (const name of names) {
+    const metadata = { name, annotations: { 'nodekeeper.dev/site-hub': hub } };
+    await mustBe(201, send('POST', NODES, { metadata }));
+  }
+  const sets = '/apis/apps/v1/namespaces/default/replicasets';
+  const labels = { app: 'moved' };
+  const template = {
+    metadata: { labels, annotations: { 'nodekeeper.dev/offline-stop-after': '1h' } },
+    // The story binds it.
+    spec: { schedulerName: 'nobody', containers: [{ name: 'c', image: 'i' }] },
+  };
+  const spec = { replicas: 1, selector: { matchLabels: labels }, template };
+  await mustBe(201, send('POST', sets, { metadata: { name: 'moved' }, spec }));
+  const { name, uid } = await until(
+    async () => {
+      const { body } = await send('GET', `${PODS}?labelSelector=app%3Dmoved`);
+      return (body['items'] as { metadata: { name: string; uid: string } }[])[0]?.metadata;
+    },
+    { withinMs: STORY_MS_MAX, what: 'the pod of a ReplicaSet' },
+  );
+  const target = { kind: 'Node', name: 'site-1' };
+  await mustBe(201, send('POST', `${PODS}/${name}/binding`, { metadata: { name }, target }));
+  const copy = { uid: '11111111-2222-4333-8444-555555555555', nodeName: 'site-2' };
+  const move = { namespace: 'default', name, from: [uid], copy, decidedAt: '2026-01-01T00:00:00Z', why: 'a test' };
+  const { body: moved } = await send('POST', `${OWN}/sitemoves`, move);
+  if (moved['outcome'] !== 'done') throw new Error(`the pod was not moved: ${JSON.stringify(moved)}`);
+  await mustBe(200, send('DELETE', `${sets}/moved`));
+  // No agent stops it.
+  await send('DELETE', `${PODS}/${name}-11111111?gracePeriodSeconds=0`);
+  for (const each of names) await mustBe(200, send('DELETE', `${NODES}/${each}`));
+}
+
 async function deletedNode({ send, gone, shows }: Stage): Promise<void> {
   await mustBe(201, send('POST', PODS, pod('left-behind', 'edge-b-2', { spec: tolerating(3_600) })));
   const { body } = await send('GET', `${NODES}/edge-b-2`);
