@@ -166,7 +166,9 @@ export class HubLink {
   /** What an answer without room for more says. */
   #narrow(body: Buffer): Buffer {
     const read = JSON.parse(body.toString('utf8')) as ChangeRead;
-    let room = 1 + Math.floor(this.#options.fraction() * FEW_CHANGES_MAX);
+    const all = read.status!.resources.flatMap((each) => (each.outcome === 'changes' ? each.changes : [])).length;
+    // Of thousands at once more, or the hub would be late without a fault.
+    let room = 1 + Math.floor(this.#options.fraction() * Math.max(FEW_CHANGES_MAX, all / 4));
     const resources = read.status!.resources.map((each, index): ChangesOfResource => {
       if (each.outcome !== 'changes') return each;
       const { changes } = each;
