@@ -327,6 +327,46 @@ it('a cluster without policies checks the logs of bindings, at most every five s
   expect(checks).toEqual([bindings, bindings]);
 });
 
+it('a check from before a write does not replace the one after it, and calls at once share a check', async () => {
+  const gates: (() => void)[] = [];
+  let [checks, stored] = [0, 0];
+  const log = {
+    async newestCommits(kinds: readonly string[]) {
+      checks += 1;
+      return kinds.map(() => stored);
+    },
+  };
+  const list = async (kind: string) => {
+    const version = stored;
+    await new Promise<void>((resolve) => gates.push(resolve));
+    const metadata = { name: `p${version}` };
+    return { items: kind.endsWith('bindings') ? [{ metadata, spec: { policyName: metadata.name } }] : [{ metadata }] };
+  };
+  const policies = admissionPolicies({ changes: log, list });
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+  const finish = async () => {
+    for (let turns = 0; turns < 20; turns += 1) {
+      await turn();
+      gates.shift()?.();
+    }
+  };
+  stored = 1;
+  const early = [policies.hooks(0), policies.hooks(0)];
+  await turn();
+  stored = 2;
+  policies.changed();
+  const late = policies.hooks(1);
+  await turn();
+  // The reads of the later call would end first.
+  gates.reverse();
+  await finish();
+  const namesOf = async (hooks: ReturnType<typeof policies.hooks>) =>
+    (await hooks).validating.map(({ policy: each }) => each.metadata.name);
+  await Promise.all(early);
+  expect([await namesOf(late), await namesOf(policies.hooks(2))]).toEqual([['p2'], ['p2']]);
+  expect(checks).toBe(4);
+});
+
 describe('custom resources', () => {
   const WIDGETS = widgetsIn('default');
   const OF_WIDGETS = {

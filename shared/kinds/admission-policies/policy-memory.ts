@@ -88,12 +88,8 @@ export function admissionPolicies(source: MemorySource): AdmissionPolicies {
   });
   const webhooks = checked<WebhookConfigurations>(async (consistent) => {
     await memory.refresh(WEBHOOKS, consistent);
-    return {
-      validating: memory
-        .objectsOf<KubeMutatingWebhookConfiguration>('validatingwebhookconfigurations')
-        .toSorted(byName),
-      mutating: memory.objectsOf<KubeMutatingWebhookConfiguration>('mutatingwebhookconfigurations').toSorted(byName),
-    };
+    const sorted = (kind: AdmissionKind) => memory.objectsOf<KubeMutatingWebhookConfiguration>(kind).toSorted(byName);
+    return { validating: sorted(WEBHOOKS[0]), mutating: sorted(WEBHOOKS[1]) };
   });
   return {
     hooks: hooks.current,
@@ -123,23 +119,32 @@ function objectMemory({ changes, list }: MemorySource) {
   };
 }
 
-/** The result of a check, which is made again after CHECK_MS or a write of this process. */
+/**
+ * The result of a check, which is made again after CHECK_MS or a write of this process. One check at a time, or the
+ * result of an earlier one could replace that of a later one. Calls that arrive meanwhile find its result.
+ */
 function checked<T>(check: (consistent: boolean) => Promise<T>) {
   let result: T;
   let checkedAtMs = Number.NEGATIVE_INFINITY;
   /** Writes of this process, and how many of them the last check has seen. */
   let writes = 0;
   let writesChecked = 0;
+  let last: Promise<unknown> = Promise.resolve();
+  async function checkUnlessFresh(nowMs: number): Promise<T> {
+    // A check time in the future means that the clock was set back.
+    if (Math.abs(nowMs - checkedAtMs) < CHECK_MS) return result;
+    const current = writes;
+    result = await check(current !== writesChecked);
+    writesChecked = current;
+    // A write during the check needs another one.
+    if (current === writes) checkedAtMs = nowMs;
+    return result;
+  }
   return {
-    async current(nowMs: number): Promise<T> {
-      // A check time in the future means that the clock was set back.
-      if (Math.abs(nowMs - checkedAtMs) < CHECK_MS) return result;
-      const current = writes;
-      result = await check(current !== writesChecked);
-      writesChecked = current;
-      // A write during the check needs another one.
-      if (current === writes) checkedAtMs = nowMs;
-      return result;
+    current(nowMs: number): Promise<T> {
+      const next = last.then(() => checkUnlessFresh(nowMs));
+      last = next.catch(() => {});
+      return next;
     },
     changed() {
       writes += 1;
