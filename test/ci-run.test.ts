@@ -78,6 +78,7 @@ it('installs every program that a test would be skipped without', () => {
       'python3-kubernetes',
       'wine64',
       'umoci',
+      'minisign',
       'nftables',
       'iproute2',
       ...NEEDED_PACKAGES,
@@ -108,6 +109,7 @@ it('installs nothing but packages where all of them are there', () => {
     'kubernetes',
     'wine64',
     'umoci',
+    'minisign',
     'nft',
     'ip',
   ];

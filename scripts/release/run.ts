@@ -2,12 +2,21 @@
  * npm run release -- --version X [--out DIR] [--key FILE] [--only NAME,…]
  *
  * Builds what users install, into dist/release/X: packages of npm, the agent for Linux as archives and Debian packages,
- * the list of parts of each (CycloneDX), and SHA256SUMS, signed with minisign where `--key` names a key. Two builds of
- * one commit are equal byte by byte.
+ * the list of parts of each (CycloneDX), the installer that verifies them, and SHA256SUMS, signed with minisign where
+ * `--key` names a key. Two builds of one commit are equal byte by byte.
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -67,6 +76,7 @@ const ARTEFACTS: Readonly<Record<string, (task: Task) => Promise<readonly Built[
   ],
   'agent-archives': async ({ work, out, manifest: { version } }) => {
     const built: Built[] = [];
+    copyFileSync(join(ROOT, INSTALLER), join(out, basename(INSTALLER)));
     for (const architecture of ARCHITECTURES) {
       built.push({
         file: await packAgentArchive(work, out, version, architecture),
@@ -84,6 +94,9 @@ const ARTEFACTS: Readonly<Record<string, (task: Task) => Promise<readonly Built[
     return built;
   },
 };
+
+/** Verifies the other files, and installs the agent. Has no parts of others. */
+const INSTALLER = 'agent/packaging/install-release.sh';
 
 interface Built {
   readonly file: string;

@@ -49,7 +49,7 @@ new NodekeeperCluster(new Stack(app, 'Mine'), 'Edge', props);
 app.synth();
 `;
 
-const release = (out: string): string =>
+const release = (out: string, ...options: readonly string[]): string =>
   run(
     process.execPath,
     [
@@ -60,9 +60,17 @@ const release = (out: string): string =>
       'program,construct',
       '--out',
       join(scratch, out),
+      ...options,
     ],
     repositoryRoot,
   );
+const hasMinisign = spawnSync('minisign', ['-v']).error === undefined;
+/** Makes a key. @returns options of the release */
+const signing = (): string[] => {
+  const secret = join(scratch, 'secret.key');
+  run('minisign', ['-G', '-W', '-p', join(scratch, 'nodekeeper.pub'), '-s', secret], scratch);
+  return ['--key', secret];
+};
 const released = (name: string): string => join(scratch, 'first', name);
 const refusal = (...args: readonly string[]): string => {
   const { status, stderr } = spawnSync(process.execPath, ['scripts/release/run.ts', ...args], {
@@ -73,7 +81,7 @@ const refusal = (...args: readonly string[]): string => {
   return stderr.trim();
 };
 
-beforeAll(() => release('first'), 4 * STEP_TIMEOUT_MS);
+beforeAll(() => release('first', ...(hasMinisign ? signing() : [])), 4 * STEP_TIMEOUT_MS);
 
 describe('a release', () => {
   it('is the same, byte by byte, when it is built again', { timeout: 4 * STEP_TIMEOUT_MS }, () => {
@@ -82,6 +90,18 @@ describe('a release', () => {
     expect(readFileSync(join(scratch, 'second/SHA256SUMS'), 'utf8')).toBe(sums);
     expect(sums.trim().split('\n')).toHaveLength(4);
     run('sha256sum', ['--check', '--strict', 'SHA256SUMS'], join(scratch, 'first'));
+  });
+
+  it('is verified by its installer', (context) => {
+    if (!hasMinisign) context.skip('no minisign');
+    const file = `nodekeeper-${NODEKEEPER_VERSION}.tgz`;
+    const installer = join(repositoryRoot, 'agent/packaging/install-release.sh');
+    const verify = [installer, '--key', '../nodekeeper.pub', '--verify', file];
+    const [signed, verified] = run('sh', verify, join(scratch, 'first')).split('\n');
+    expect([signed?.split(',')[0], verified]).toEqual([
+      `signed: nodekeeper ${NODEKEEPER_VERSION}`,
+      `verified: ${file}`,
+    ]);
   });
 
   it('lists the packages of others in each file, with version, licence and hash', () => {
