@@ -661,6 +661,9 @@ function createFunctions(
       : routed.has(fn.logicalId)
         ? (options.routeEnvironmentsMax ?? ROUTE_ENVIRONMENTS_MAX)
         : 1;
+    endpoints.logs.groups.create(fn.logGroupName);
+    const keepLine = (message: string) =>
+      endpoints.logs.groups.add(fn.logGroupName, { timestamp: Date.now(), message });
     const noteLog = recorder === undefined ? () => {} : noteFunctionLog(recorder, fn, PLACE);
     functions.set(
       fn.logicalId,
@@ -676,8 +679,10 @@ function createFunctions(
         compileCache,
         onLine: (line) => {
           noteLog();
+          keepLine(line);
           output.functionLine(fn.name, line);
         },
+        onSystemLine: keepLine,
         onError: (error) => output.functionError(fn.name, error),
       }),
     );

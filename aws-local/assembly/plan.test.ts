@@ -17,7 +17,7 @@ const RESOURCES: Record<string, TemplateResource> = {
       Code: { S3Key: 'code.zip' },
       Timeout: 30,
       MemorySize: 512,
-      LoggingConfig: { LogFormat: 'JSON', ApplicationLogLevel: 'WARN' },
+      LoggingConfig: { LogFormat: 'JSON', ApplicationLogLevel: 'WARN', SystemLogLevel: 'INFO' },
       Environment: {
         Variables: { POWERTOOLS_SERVICE_NAME: 'monitor', TABLE: { Ref: 'Table' }, TOKENS: { Ref: 'StaticTokens' } },
       },
@@ -98,6 +98,7 @@ describe('the plan of the local mode', () => {
         logGroupName: '/aws/lambda/Test-Fn',
         logFormat: 'JSON',
         logLevel: 'WARN',
+        systemLogLevel: 'INFO',
       },
     ]);
   });

@@ -51,7 +51,10 @@ export interface FunctionPlan {
   /** Log group of the output of the function. */
   readonly logGroupName: string;
   readonly logFormat: string;
+  /** Of what the function prints. */
   readonly logLevel: string | undefined;
+  /** Of what Lambda writes about it, in the JSON format only. */
+  readonly systemLogLevel: string | undefined;
   /** Whether the function may run any number of times in one chain of requests. */
   readonly mayRecur: boolean;
   /** For asynchronous invocations. */
@@ -439,6 +442,7 @@ function planFunction(
     logGroupName: text(logging['LogGroup']) ?? `/aws/lambda/${functionName}`,
     logFormat: text(logging['LogFormat']) ?? 'Text',
     logLevel: text(logging['ApplicationLogLevel']),
+    systemLogLevel: text(logging['SystemLogLevel']),
     mayRecur: properties['RecursiveLoop'] === 'Allow',
     async: asyncOf(functionName),
   };

@@ -57,6 +57,8 @@ export class Environment {
     | undefined;
   #deathReason: FunctionError | undefined;
   readonly ready: Promise<void>;
+  readonly #startedMs = performance.now();
+  #unreportedInitMs: number | undefined;
 
   constructor(setup: EnvironmentSetup) {
     const { onLine, variables, compileCache, awsLimits, ...functionSetup } = setup;
@@ -93,6 +95,13 @@ export class Environment {
         stack: '',
       });
     });
+  }
+
+  /** How long it was loaded. Once: it is in the report of the first event. */
+  takeInitMs(): number | undefined {
+    const initMs = this.#unreportedInitMs;
+    this.#unreportedInitMs = undefined;
+    return initMs;
   }
 
   get dead(): boolean {
@@ -186,8 +195,9 @@ export class Environment {
       }, INIT_TIMEOUT_MS);
       const finish = (error?: Error) => {
         clearTimeout(timer);
-        if (error === undefined) resolve();
-        else reject(error);
+        if (error !== undefined) return reject(error);
+        this.#unreportedInitMs = performance.now() - this.#startedMs;
+        resolve();
       };
       this.#worker.on('message', (message: WorkerMessage) => {
         if (message.kind === 'ready') finish();

@@ -63,6 +63,7 @@ function aFunction(plan: Partial<FunctionPlan> = {}, options: Partial<LocalFunct
     mayRecur: false,
     async: { maximumRetryAttempts: 0, maximumEventAgeSeconds: 60 },
     logLevel: 'INFO',
+    systemLogLevel: 'WARN',
     reservedConcurrency: undefined,
     ...plan,
   };
@@ -179,6 +180,41 @@ describe('a function on this machine', () => {
     const { fn, lines } = aFunction();
     await fn.invoke({ verb: 'say' });
     await expect.poll(() => lines.toSorted()).toEqual(['one', 'two', '{"_aws":{}}']);
+  });
+
+  it('writes start and report of each invocation as its level allows, billed with the loading of the environment once', async () => {
+    const written: string[] = [];
+    const { fn, lines } = aFunction({ systemLogLevel: 'INFO' }, { onSystemLine: (line) => written.push(line) });
+    await fn.invoke({ verb: 'wait', ms: 30 });
+    await fn.invoke({ verb: 'fail' });
+    const events = written.map((line) => JSON.parse(line));
+    expect(events.map(({ type, record }) => [type, record.status])).toEqual([
+      ['platform.start', undefined],
+      ['platform.report', 'success'],
+      ['platform.start', undefined],
+      ['platform.report', 'error'],
+    ]);
+    const [first, second] = [events[1].record.metrics, events[3].record.metrics];
+    expect(first.initDurationMs).toBeGreaterThan(1);
+    expect(Math.abs(first.billedDurationMs - Math.ceil(first.durationMs + first.initDurationMs))).toBeLessThanOrEqual(
+      1,
+    );
+    expect(second).not.toHaveProperty('initDurationMs');
+    expect(Math.abs(second.billedDurationMs - Math.ceil(second.durationMs))).toBeLessThanOrEqual(1);
+    expect(fn.counters.billedMs).toBeLessThan(first.billedDurationMs + second.billedDurationMs);
+    expect(lines).toEqual([]);
+  });
+
+  it.each([
+    [{ systemLogLevel: 'WARN' }, ['platform.report']],
+    [{ systemLogLevel: undefined }, ['platform.start', 'platform.report', 'platform.start', 'platform.report']],
+    [{ systemLogLevel: undefined, logFormat: 'Text' }, []],
+  ])('writes of %o what went wrong, or all', async (plan, types) => {
+    const written: string[] = [];
+    const { fn } = aFunction(plan, { onSystemLine: (line) => written.push(line) });
+    await fn.invoke({ verb: 'echo' });
+    await fn.invoke({ verb: 'fail' });
+    expect(written.map((line) => JSON.parse(line).type)).toEqual(types);
   });
 
   it('reports a handler that throws, with its causes, and continues with the same environment', async () => {

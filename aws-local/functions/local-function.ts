@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { FunctionPlan } from '../assembly/plan.ts';
 import type { AccountConcurrency } from './account-concurrency.ts';
-import { Environment, type EnvironmentSetup, type StreamReceiver } from './environment.ts';
+import { Environment, type EnvironmentSetup, type RunOutcome, type StreamReceiver } from './environment.ts';
 import { CHAIN_INVOCATIONS_MAX, traceOf } from './lineage.ts';
-import { passesLogLevel } from './log-level.ts';
+import { isAtLeast, passesLogLevel } from './log-level.ts';
 import type { FunctionError } from './protocol.ts';
+import { type Invocation, reportLine, type SystemLine, startLine } from './system-lines.ts';
 
 export type InvocationOutcome =
   /** `payload` is the JSON text the handler returned. */
@@ -28,7 +29,10 @@ export interface FunctionCounters {
   recursiveInvocationsDropped: number;
   /** Environments started, replacements included. */
   environmentsStarted: number;
-  /** Time of the handlers on this machine, each invocation rounded up as Lambda bills it. Milliseconds. */
+  /**
+   * Time of the handlers on this machine, each invocation rounded up as Lambda bills it. Without the loading of
+   * environments, which is billed once each: a measurement would project it to every hour. Milliseconds.
+   */
   billedMs: number;
   /** What was printed, as CloudWatch Logs would bill it. */
   logBytes: number;
@@ -48,13 +52,22 @@ export interface LocalFunctionOptions {
   readonly caPem: string | undefined;
   /** Folder of compiled code that environments share. Undefined: each compiles its own. */
   readonly compileCache?: string | undefined;
+  /** A line that a function printed. */
   onLine(line: string): void;
+  /** A line that Lambda writes about an invocation. */
+  onSystemLine?(line: string): void;
   /** An invocation went wrong. */
   onError(error: FunctionError): void;
 }
 
 /** Added to each event by CloudWatch Logs (PutLogEvents). */
 const LOG_EVENT_BYTES = 26;
+const STATUSES: Readonly<Record<RunOutcome['kind'], Invocation['status']>> = {
+  returned: 'success',
+  failed: 'error',
+  timedOut: 'timeout',
+  abandoned: 'failure',
+};
 const NO_LIMIT = { end: () => {} };
 /** An environment that was idle this long is ended. */
 const IDLE_MS = 600_000;
@@ -155,9 +168,16 @@ export class LocalFunction {
       traceHeader,
       event: JSON.stringify(event),
     };
+    const initMs = environment.takeInitMs();
+    this.#writeSystemLine(startLine(message.requestId, Date.now()));
     const startedMs = performance.now();
     const outcome = await environment.run(message, receiver);
-    this.counters.billedMs += Math.ceil(performance.now() - startedMs);
+    const durationMs = performance.now() - startedMs;
+    this.counters.billedMs += Math.ceil(durationMs);
+    const status = STATUSES[outcome.kind];
+    const { requestId } = message;
+    const { memoryMegabytes } = this.plan;
+    this.#writeSystemLine(reportLine({ requestId, status, durationMs, initMs, memoryMegabytes }, Date.now()));
     this.#release(environment);
     // A stop cuts off every running event, such as an open watch. That is no error of the function.
     const cutOff = this.#stopping && environment.dead;
@@ -174,6 +194,17 @@ export class LocalFunction {
       });
     }
     return outcome;
+  }
+
+  #writeSystemLine({ level, line }: SystemLine): void {
+    const { logFormat, systemLogLevel } = this.plan;
+    if (logFormat !== 'JSON' || !isAtLeast(level, systemLogLevel ?? 'INFO')) return;
+    this.#countLog(line);
+    this.#options.onSystemLine?.(line);
+  }
+
+  #countLog(line: string): void {
+    this.counters.logBytes += Buffer.byteLength(line) + LOG_EVENT_BYTES;
   }
 
   /** CPU time of the environments that live. Milliseconds. */
@@ -281,7 +312,7 @@ export class LocalFunction {
       awsLimits,
       onLine: (line) => {
         if (!passesLogLevel(line, plan.logLevel)) return;
-        this.counters.logBytes += Buffer.byteLength(line) + LOG_EVENT_BYTES;
+        this.#countLog(line);
         onLine(line);
       },
     };

@@ -76,6 +76,7 @@ async function chain({ by, isTraced, mayRecur }: Loop): Promise<LocalFunction> {
     mayRecur,
     async: { maximumRetryAttempts: 0, maximumEventAgeSeconds: 60 },
     logLevel: 'INFO',
+    systemLogLevel: 'WARN',
     reservedConcurrency: undefined,
   };
   const fn = new LocalFunction({

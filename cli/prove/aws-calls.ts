@@ -3,6 +3,7 @@
 import type { IncomingMessage } from 'node:http';
 import {
   DeleteFunctionConcurrencyCommand,
+  InvokeCommand,
   LambdaClient,
   LambdaServiceException,
   PutFunctionConcurrencyCommand,
@@ -77,24 +78,33 @@ function ec2Calls({ region, credentials, environment }: ProveAccount): Calls['ec
   };
 }
 
-function reservations(account: ProveAccount): Calls['reserve'] {
-  return async (functionName, executions) => {
-    const client = new LambdaClient(clientOptions({ ...account, credentials: await account.credentials() }, 'LAMBDA'));
-    const named = { FunctionName: functionName };
-    try {
-      if (executions === undefined) await client.send(new DeleteFunctionConcurrencyCommand(named));
-      else {
-        await client.send(new PutFunctionConcurrencyCommand({ ...named, ReservedConcurrentExecutions: executions }));
-      }
-      return undefined;
-    } catch (error) {
-      if (error instanceof LambdaServiceException) return `${error.name}: ${error.message}`;
-      throw error;
-    } finally {
-      client.destroy();
-    }
-  };
+/** @returns the error of Lambda, if it refused */
+async function lambdaRefusal(
+  account: ProveAccount,
+  send: (client: LambdaClient) => Promise<unknown>,
+): Promise<string | undefined> {
+  const client = new LambdaClient(clientOptions({ ...account, credentials: await account.credentials() }, 'LAMBDA'));
+  try {
+    await send(client);
+    return undefined;
+  } catch (error) {
+    if (error instanceof LambdaServiceException) return `${error.name}: ${error.message}`;
+    throw error;
+  } finally {
+    client.destroy();
+  }
 }
+
+const lambdaCalls = (account: ProveAccount): Pick<Calls, 'reserve' | 'invoke'> => ({
+  reserve: (FunctionName, executions) =>
+    lambdaRefusal(account, (client) =>
+      executions === undefined
+        ? client.send(new DeleteFunctionConcurrencyCommand({ FunctionName }))
+        : client.send(new PutFunctionConcurrencyCommand({ FunctionName, ReservedConcurrentExecutions: executions })),
+    ),
+  invoke: (FunctionName) =>
+    lambdaRefusal(account, (client) => client.send(new InvokeCommand({ FunctionName, InvocationType: 'Event' }))),
+});
 
 /** @param pause rejects when the run is interrupted */
 export function awsCalls(
@@ -114,7 +124,7 @@ export function awsCalls(
     endpoint,
     json: jsonCalls(account),
     ec2: ec2Calls(account),
-    reserve: reservations(account),
+    ...lambdaCalls(account),
     async http(request) {
       const startedMs = performance.now();
       const answer = await send(request);

@@ -41,11 +41,13 @@ export interface Calls {
   /** Base URL of the cluster. */
   readonly endpoint: string;
   /** An action of the services with JSON protocol, without retries. */
-  json(service: 'dynamodb' | 'sqs', action: string, input: AwsJson): Promise<JsonAnswer>;
+  json(service: 'dynamodb' | 'sqs' | 'logs', action: string, input: AwsJson): Promise<JsonAnswer>;
   /** An action of EC2. Parameters as in its API reference. */
   ec2(action: string, parameters: Readonly<Record<string, string>>): Promise<XmlAnswer>;
   /** Reserves concurrent executions for a function; undefined: as before. @returns the error, if it was refused */
   reserve(functionName: string, executions: number | undefined): Promise<string | undefined>;
+  /** Runs a function, without its answer. @returns the error, if it was refused */
+  invoke(functionName: string): Promise<string | undefined>;
   http(request: HttpRequest): Promise<HttpAnswer>;
   /** The answer's head, and its body as it arrives. Redirects are followed. */
   stream(request: HttpRequest): Promise<HttpStream>;
@@ -54,12 +56,20 @@ export interface Calls {
   pause(milliseconds: number): Promise<void>;
 }
 
+/** A function of the probe stack. */
+export interface ProbeFunction {
+  readonly functionName: string;
+  readonly logGroup: string;
+}
+
 /** What was deployed for the run. */
 export interface ProvedCluster {
   readonly tables: { readonly health: string; readonly objects: string; readonly control: string };
   readonly functions: { readonly api: string; readonly watch: string };
   /** URL of the queue of the probe stack. */
   readonly queueUrl: string;
+  /** By their log level. */
+  readonly probes: { readonly info: ProbeFunction; readonly warn: ProbeFunction };
 }
 
 export interface Measuring {

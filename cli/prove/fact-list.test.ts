@@ -4,10 +4,11 @@ import { DYNAMODB_FACTS } from './dynamodb-facts.ts';
 import { EC2_FACTS } from './ec2-facts.ts';
 import { FACTS } from './fact-list.ts';
 import { HTTP_FACTS } from './http-facts.ts';
+import { LOG_FACTS, type ReportedInvocation } from './log-facts.ts';
 import { TIME_FACTS } from './time-facts.ts';
 import type { Verdict } from './verdict.ts';
 
-const ALL = { ...DYNAMODB_FACTS, ...EC2_FACTS, ...HTTP_FACTS, ...TIME_FACTS };
+const ALL = { ...DYNAMODB_FACTS, ...EC2_FACTS, ...HTTP_FACTS, ...LOG_FACTS, ...TIME_FACTS };
 type FactId = keyof typeof ALL;
 type Measured<Id extends FactId> = Parameters<(typeof ALL)[Id]['evaluate']>[0];
 type Cases = { readonly [Id in FactId]: readonly (readonly [Verdict['verdict'], Measured<Id>])[] };
@@ -20,6 +21,9 @@ const late = (ms: number, missed = 0, claims = 30) => ({
   missed,
   claims,
 });
+
+const logs = { atInfo: ['info', 'none', 'warn', 'platform.report'], atWarn: ['warn'], reports: [] };
+const reports = (...list: readonly ReportedInvocation[]) => ({ atInfo: [], atWarn: [], reports: list });
 
 const CASES: Cases = {
   'dynamodb-write-unit': [
@@ -199,6 +203,41 @@ const CASES: Cases = {
     ['false', { ...throttle, accepted: 240, throttled: 0 }],
     ['true', { ...throttle, seconds: 10, accepted: 239, throttled: 1 }],
     ['unknown', { ...throttle, seconds: 10, accepted: 240, throttled: 0 }],
+  ],
+  'lambda-log-level': [
+    ['true', logs],
+    ['false', { ...logs, atWarn: ['info', 'warn'] }],
+    ['false', { ...logs, atInfo: ['none', 'warn'] }],
+    ['unknown', { ...logs, atWarn: [] }],
+    ['unknown', { ...logs, atInfo: ['platform.report'] }],
+  ],
+  'lambda-log-without-level': [
+    ['true', logs],
+    ['false', { ...logs, atWarn: ['none', 'warn'] }],
+    ['false', { ...logs, atInfo: ['info', 'warn'] }],
+    ['unknown', { ...logs, atWarn: [] }],
+  ],
+  'lambda-system-log-level': [
+    ['true', logs],
+    ['true', { ...logs, atWarn: ['warn', 'platform.report of timeout'] }],
+    ['false', { ...logs, atWarn: ['warn', 'platform.report'] }],
+    ['false', { ...logs, atWarn: ['platform.start', 'warn'] }],
+    ['unknown', { ...logs, atInfo: ['info', 'none', 'warn'] }],
+    ['unknown', { ...logs, atWarn: [] }],
+  ],
+  'lambda-billed-duration': [
+    ['true', reports({ durationMs: 1.2, billedMs: 2 })],
+    // The duration was 3.001 ms.
+    ['true', reports({ durationMs: 3, billedMs: 4 })],
+    ['false', reports({ durationMs: 1.2, billedMs: 100 })],
+    ['false', reports({ durationMs: 1.2, billedMs: 1.2 })],
+    ['false', reports({ durationMs: 1.2, billedMs: 2 }, { durationMs: 9.5, billedMs: 8 })],
+    ['unknown', reports({ durationMs: 1.2, billedMs: 140, initMs: 138.1 })],
+  ],
+  'lambda-billed-init': [
+    ['true', reports({ durationMs: 1.2, billedMs: 140, initMs: 138.1 })],
+    ['false', reports({ durationMs: 1.2, billedMs: 2, initMs: 138.1 })],
+    ['unknown', reports({ durationMs: 1.2, billedMs: 2 })],
   ],
   'sqs-delay': [
     ['true', { sent: 20, latenessMs: late(300).latenessMs }],

@@ -3,9 +3,11 @@ import type { Measuring } from './calls.ts';
 import { DYNAMODB_FACTS } from './dynamodb-facts.ts';
 import { EC2_FACTS } from './ec2-facts.ts';
 import { HTTP_FACTS } from './http-facts.ts';
+import { LOG_FACTS } from './log-facts.ts';
 import { MEASURE_DYNAMODB } from './measure/dynamodb.ts';
 import { MEASURE_EC2 } from './measure/ec2.ts';
 import { MEASURE_HTTP } from './measure/http.ts';
+import { MEASURE_LOGS } from './measure/logs.ts';
 import { MEASURE_TIME } from './measure/time.ts';
 import type { FactTable, MeasuresOf } from './measures.ts';
 import { TIME_FACTS } from './time-facts.ts';
@@ -43,6 +45,7 @@ function listed<Table extends FactTable>(facts: Table, measures: MeasuresOf<Tabl
 
 export const FACTS: readonly ListedFact[] = [
   ...listed(HTTP_FACTS, MEASURE_HTTP),
+  ...listed(LOG_FACTS, MEASURE_LOGS),
   ...listed(TIME_FACTS, MEASURE_TIME),
   ...listed(DYNAMODB_FACTS, MEASURE_DYNAMODB),
   ...listed(EC2_FACTS, MEASURE_EC2),

@@ -60,9 +60,47 @@ const settingsOf = (suffix: string): Readonly<Record<string, string>> => ({
   unrecordedSettings: 'allow',
 });
 
+/** Prints a line of each level, and one without a level. It has no metric: these remain when a stack is removed. */
+const PRINTING_CODE = `
+const print = (line) => process.stdout.write(JSON.stringify(line) + '\\n');
+exports.handler = async () => {
+  const timestamp = new Date().toISOString();
+  print({ level: 'INFO', timestamp, message: 'prove-line-info' });
+  print({ message: 'prove-line-none' });
+  print({ level: 'WARN', timestamp, message: 'prove-line-warn' });
+};
+`;
+
+/** Source: CloudFormation Template Reference, "AWS::Lambda::Function LoggingConfig". */
+const printingFunction = (level: 'INFO' | 'WARN', logGroup: string): object => ({
+  Type: 'AWS::Lambda::Function',
+  Properties: {
+    Code: { ZipFile: PRINTING_CODE },
+    Handler: 'index.handler',
+    Runtime: 'nodejs24.x',
+    Architectures: ['arm64'],
+    MemorySize: 128,
+    Timeout: 10,
+    Role: { 'Fn::GetAtt': ['FunctionRole', 'Arn'] },
+    LoggingConfig: {
+      LogFormat: 'JSON',
+      ApplicationLogLevel: level,
+      SystemLogLevel: level,
+      LogGroup: { Ref: logGroup },
+    },
+  },
+});
+
+const LOG_GROUP = { Type: 'AWS::Logs::LogGroup', Properties: { RetentionInDays: 1 } };
+
+const assumedBy = (service: string): object => ({
+  Version: '2012-10-17',
+  Statement: [{ Effect: 'Allow', Principal: { Service: service }, Action: 'sts:AssumeRole' }],
+});
+
 /**
- * A queue, and a schedule that sends a message into it each minute. Source: CloudFormation Template Reference,
- * "AWS::Scheduler::Schedule".
+ * A queue with a schedule that sends a message into it each minute, and two functions that print the same with
+ * different log levels. Source: CloudFormation Template Reference, "AWS::Scheduler::Schedule".
  */
 const probeTemplate = (): object => ({
   AWSTemplateFormatVersion: '2010-09-09',
@@ -72,10 +110,7 @@ const probeTemplate = (): object => ({
     Role: {
       Type: 'AWS::IAM::Role',
       Properties: {
-        AssumeRolePolicyDocument: {
-          Version: '2012-10-17',
-          Statement: [{ Effect: 'Allow', Principal: { Service: 'scheduler.amazonaws.com' }, Action: 'sts:AssumeRole' }],
-        },
+        AssumeRolePolicyDocument: assumedBy('scheduler.amazonaws.com'),
         Policies: [
           {
             PolicyName: 'send',
@@ -101,6 +136,37 @@ const probeTemplate = (): object => ({
         },
       },
     },
+    InfoLogs: LOG_GROUP,
+    WarnLogs: LOG_GROUP,
+    FunctionRole: {
+      Type: 'AWS::IAM::Role',
+      Properties: {
+        AssumeRolePolicyDocument: assumedBy('lambda.amazonaws.com'),
+        Policies: [
+          {
+            PolicyName: 'log',
+            PolicyDocument: {
+              Version: '2012-10-17',
+              Statement: [
+                {
+                  Effect: 'Allow',
+                  Action: ['logs:CreateLogStream', 'logs:PutLogEvents'],
+                  Resource: [{ 'Fn::GetAtt': ['InfoLogs', 'Arn'] }, { 'Fn::GetAtt': ['WarnLogs', 'Arn'] }],
+                },
+              ],
+            },
+          },
+        ],
+      },
+    },
+    InfoFunction: printingFunction('INFO', 'InfoLogs'),
+    WarnFunction: printingFunction('WARN', 'WarnLogs'),
   },
-  Outputs: { QueueUrl: { Value: { Ref: 'Queue' } } },
+  Outputs: {
+    QueueUrl: { Value: { Ref: 'Queue' } },
+    InfoFunction: { Value: { Ref: 'InfoFunction' } },
+    WarnFunction: { Value: { Ref: 'WarnFunction' } },
+    InfoLogs: { Value: { Ref: 'InfoLogs' } },
+    WarnLogs: { Value: { Ref: 'WarnLogs' } },
+  },
 });

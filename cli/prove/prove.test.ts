@@ -42,7 +42,7 @@ beforeEach(async () => {
   cloudFormation.newStack = (name) => ({
     status: 'CREATE_COMPLETE',
     outputs: name.includes('Probe')
-      ? { QueueUrl: 'https://queue' }
+      ? { QueueUrl: 'https://queue', InfoFunction: 'i', WarnFunction: 'w', InfoLogs: 'il', WarnLogs: 'wl' }
       : { Endpoint: 'https://api.example', HealthTable: 'h', ObjectsTable: 'o', ControlTable: 'c' },
     resources: name.includes('Probe')
       ? {}

@@ -108,6 +108,10 @@ async function createAll(plan: RunPlan, journal: Journal, parts: RunParts): Prom
     },
     functions: { api: functions('ClusterApiFunction'), watch: functions('ClusterWatchStreamWatchFunction') },
     queueUrl: output(probe, 'QueueUrl'),
+    probes: {
+      info: { functionName: output(probe, 'InfoFunction'), logGroup: output(probe, 'InfoLogs') },
+      warn: { functionName: output(probe, 'WarnFunction'), logGroup: output(probe, 'WarnLogs') },
+    },
   };
   return { cluster, endpoint: output(deployed, 'Endpoint'), token };
 }

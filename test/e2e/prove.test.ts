@@ -15,9 +15,9 @@ import { type LocalSystem, startLocal } from '../../aws-local/runtime.ts';
 import { firingOffsetsMs } from '../../aws-local/schedule/scheduler.ts';
 import { awsCalls } from '../../cli/prove/aws-calls.ts';
 import { awsStacks } from '../../cli/prove/aws-stacks.ts';
-import type { Calls, HttpAnswer, HttpRequest, Measuring } from '../../cli/prove/calls.ts';
+import type { Calls, HttpAnswer, HttpRequest, Measuring, ProbeFunction } from '../../cli/prove/calls.ts';
 import { FACTS } from '../../cli/prove/fact-list.ts';
-import { REQUESTS_PER_SECOND } from '../../cli/prove/plan.ts';
+import { planOf, REQUESTS_PER_SECOND } from '../../cli/prove/plan.ts';
 import { proveCommand } from '../../cli/prove/prove.ts';
 import type { Report } from '../../cli/prove/report.ts';
 import { type StandInCloudFormation, startCloudFormation } from '../support/cloudformation.ts';
@@ -56,8 +56,32 @@ function fireSchedule(): void {
   }
 }
 
-/** The assembly of the emulation, with the limits of requests that a run deploys. */
-async function assemblyWithLimits(directory: string): Promise<string> {
+/** Asset of the code that the template of the probe has in it. */
+const PROBE_KEY = 'probe.zip';
+
+interface TestedTemplate {
+  readonly Resources: Record<string, { readonly Type: string; readonly Properties: Record<string, unknown> }>;
+}
+
+/** The functions of the probe stack run beside those of the cluster. */
+function addProbe(directory: string, { Resources }: TestedTemplate): void {
+  for (const [id, resource] of Object.entries((planOf('e2e').probe as TestedTemplate).Resources)) {
+    if (!/^(Info|Warn)|^FunctionRole/.test(id)) continue;
+    Resources[id] = resource;
+    const { ZipFile } = (resource.Properties['Code'] ?? {}) as { readonly ZipFile?: string };
+    if (ZipFile === undefined) continue;
+    mkdirSync(join(directory, 'probe'), { recursive: true });
+    writeFileSync(join(directory, 'probe/index.js'), ZipFile);
+    resource.Properties['Code'] = { S3Key: PROBE_KEY };
+  }
+  const file = join(directory, readdirSync(directory).find((name) => name.endsWith('.assets.json')) ?? '');
+  const assets = JSON.parse(readFileSync(file, 'utf8')) as { readonly files: Record<string, unknown> };
+  assets.files['probe'] = { source: { path: 'probe' }, destinations: { probe: { objectKey: PROBE_KEY } } };
+  writeFileSync(file, JSON.stringify(assets));
+}
+
+/** The assembly of the emulation, with the limits of requests and the probe that a run deploys. */
+async function assemblyOfRun(directory: string): Promise<string> {
   const context = emulationContext(1_000);
   const { directory: source } = await synthesise({ projectDirectory: ROOT, mode: 'auto', inputFiles: [], context });
   for (const name of readdirSync(source)) {
@@ -65,9 +89,8 @@ async function assemblyWithLimits(directory: string): Promise<string> {
     else symlinkSync(join(source, name), join(directory, name));
   }
   const file = readdirSync(directory).find((name) => name.endsWith('.template.json')) ?? '';
-  const template = JSON.parse(readFileSync(join(directory, file), 'utf8')) as {
-    Resources: Record<string, { Type: string; Properties: Record<string, unknown> }>;
-  };
+  const template = JSON.parse(readFileSync(join(directory, file), 'utf8')) as TestedTemplate;
+  addProbe(directory, template);
   for (const { Type, Properties } of Object.values(template.Resources)) {
     if (Type !== 'AWS::ApiGatewayV2::Stage') continue;
     Properties['DefaultRouteSettings'] = {
@@ -85,13 +108,14 @@ beforeAll(async () => {
   mkdirSync(join(folder, 'node_modules/aws-cdk/bin'), { recursive: true });
   writeFileSync(join(folder, 'node_modules/aws-cdk/bin/cdk'), '');
   writeFileSync(join(folder, 'cdk.json'), '{}');
-  const assemblyDirectory = await assemblyWithLimits(join(folder, 'assembly'));
+  const assemblyDirectory = await assemblyOfRun(join(folder, 'assembly'));
   [system, cloudFormation, sqs] = await Promise.all([
     startLocal({ assemblyDirectory, print: () => {} }),
     startCloudFormation('local', REGION),
     startSqsServer({ queueByUrl: (url) => (url === QUEUE_URL ? queue : undefined), nowMs: Date.now }),
   ]);
   const { variables } = system.functions[0]!;
+  const logsEndpoint = variables['AWS_ENDPOINT_URL_CLOUDWATCH_LOGS'] ?? '';
   environment = {
     ...Object.fromEntries(Object.entries(variables).filter(([name]) => name.startsWith('AWS_ENDPOINT_URL'))),
     AWS_ENDPOINT_URL_SQS: sqs.endpoint,
@@ -107,10 +131,19 @@ beforeAll(async () => {
   cloudFormation.newStack = (name) => ({
     status: 'CREATE_COMPLETE',
     outputs: name.includes('Probe')
-      ? { QueueUrl: QUEUE_URL }
+      ? {
+          QueueUrl: QUEUE_URL,
+          ...{ InfoFunction: probes.info.functionName, InfoLogs: probes.info.logGroup },
+          ...{ WarnFunction: probes.warn.functionName, WarnLogs: probes.warn.logGroup },
+        }
       : { Endpoint: system.url, HealthTable: health, ObjectsTable: objects, ControlTable: control },
     resources: name.includes('Probe') ? {} : functions,
   });
+  const probeOf = (logicalId: string): ProbeFunction => {
+    const { functionName, logGroupName } = system.functions.find(({ plan }) => plan.logicalId === logicalId)!.plan;
+    return { functionName, logGroup: logGroupName };
+  };
+  const probes = { info: probeOf('InfoFunction'), warn: probeOf('WarnFunction') };
   fireSchedule();
   const output = join(folder, 'report.json');
   const io = { environment, nowMs: Date.now(), print: () => {} };
@@ -123,7 +156,12 @@ beforeAll(async () => {
     }),
     callsOf(account, cluster) {
       // The emulation was started with tokens of its own.
-      const calls = awsCalls({ ...account, ca: system.caPem }, { ...cluster, token: system.adminToken });
+      // Of CloudWatch Logs, the stand-in has the groups of stacks, and the emulation has what functions write.
+      const environmentOfCalls = { ...environment, AWS_ENDPOINT_URL_CLOUDWATCH_LOGS: logsEndpoint };
+      const calls = awsCalls(
+        { ...account, environment: environmentOfCalls, ca: system.caPem },
+        { ...cluster, token: system.adminToken },
+      );
       const tables = { health, objects, control };
       const named = (id: string): string =>
         functions[Object.keys(functions).find((key) => key.startsWith(id)) ?? ''] ?? '';
@@ -134,6 +172,7 @@ beforeAll(async () => {
           tables,
           functions: { api: named('ClusterApiFunction'), watch: named('ClusterWatchStreamWatchFunction') },
           queueUrl: QUEUE_URL,
+          probes,
         },
         suffix: 'again',
         windowSeconds: WINDOW_SECONDS,
@@ -209,6 +248,31 @@ const streaming =
     }),
   });
 
+/** Lines of CloudWatch Logs become others. */
+const logLines =
+  (changed: (lines: readonly string[], group: string) => readonly string[]): World =>
+  (calls) => ({
+    async json(service, action, input) {
+      const { status, body } = await calls.json(service, action, input);
+      if (service !== 'logs') return { status, body };
+      const lines = (body['events'] as readonly { readonly message: string }[]).map(({ message }) => message);
+      const events = changed(lines, String(input['logGroupName'])).map((message) => ({ message }));
+      return { status, body: { ...body, events } };
+    },
+  });
+const alsoAtWarn = (line: string): World =>
+  logLines((lines, group) => (group === measuring.cluster.probes.warn.logGroup ? [...lines, line] : lines));
+/** Reports with another billed duration. */
+const billed = (changed: (metrics: { readonly durationMs: number }) => number): World =>
+  logLines((lines) =>
+    lines.map((line) => {
+      const event = JSON.parse(line);
+      if (event.type !== 'platform.report') return line;
+      const { metrics } = event.record;
+      return JSON.stringify({ ...event, record: { metrics: { ...metrics, billedDurationMs: changed(metrics) } } });
+    }),
+  );
+
 /** Each look at this clock is half a second later. */
 function fastClock(): Pick<Calls, 'nowMs'> {
   let nowMs = Date.now();
@@ -270,6 +334,11 @@ const FALSE: Readonly<Record<string, World>> = {
   'url-stopped-function': (calls) => ({ ...streaming(200)(calls), ...fastClock() }),
   'url-abandoned-stream': streaming(200),
   'http-api-throttle': accepted,
+  'lambda-log-level': alsoAtWarn('{"message":"prove-line-info"}'),
+  'lambda-log-without-level': alsoAtWarn('{"message":"prove-line-none"}'),
+  'lambda-system-log-level': alsoAtWarn('{"type":"platform.report","record":{"status":"success"}}'),
+  'lambda-billed-duration': billed(() => 100),
+  'lambda-billed-init': billed(({ durationMs }) => Math.ceil(durationMs)),
   'sqs-delay': messages([{ body: { delaySeconds: 5 }, sentAtMs: 0, receivedAtMs: 15_000 }]),
   'schedule-minute': messages(
     [1, 2, 4].map((minute) => ({ body: { from: 'schedule' }, sentAtMs: minute * MINUTE_MS, receivedAtMs: 0 })),

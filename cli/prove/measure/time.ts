@@ -2,6 +2,7 @@
 import type { Measuring } from '../calls.ts';
 import type { MeasuresOf } from '../measures.ts';
 import type { ObservedTicks, TIME_FACTS } from '../time-facts.ts';
+import { once } from './once.ts';
 
 /** Delays of the messages: those of ticks. Seconds. */
 const DELAYS_SECONDS = [1, 2, 3, 4, 5];
@@ -18,16 +19,7 @@ interface ObservedQueue {
   readonly firedAtMs: readonly number[];
 }
 
-/** Both facts about the queue have one observation: each message is received once. */
-const once = <Observed>(observe: (measuring: Measuring) => Promise<Observed>) => {
-  const known = new WeakMap<Measuring, Promise<Observed>>();
-  return (measuring: Measuring): Promise<Observed> => {
-    const begun = known.get(measuring) ?? observe(measuring);
-    known.set(measuring, begun);
-    return begun;
-  };
-};
-
+/** Each message is received once. */
 const observedQueue = once(async ({ calls, cluster, windowSeconds }: Measuring): Promise<ObservedQueue> => {
   const { queueUrl: QueueUrl } = cluster;
   const latenessMs: number[] = [];
