@@ -10,11 +10,11 @@ export interface ReportedInvocation {
 }
 
 /**
- * Kinds of the lines that arrived: `info`, `warn` and `none` are those of the probe by their level; those of Lambda have
- * their type.
+ * Kinds of the lines that arrived: `info`, `warn` and `none` are those of the probe by their level; those of Lambda
+ * have their type.
  */
 export interface ObservedLogs {
-  /** Of a function whose application and system log level is INFO. */
+  /** Of a function with the application and system log level INFO. */
   readonly atInfo: readonly string[];
   /** The same with WARN. */
   readonly atWarn: readonly string[];

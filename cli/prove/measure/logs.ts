@@ -49,7 +49,7 @@ interface SystemEvent {
   };
 }
 
-/** The lines of the probe are found in any form that Lambda may give to them. */
+/** The lines of the probe are found in any form in which Lambda may write them. */
 function lineOf(message: string): Line {
   const own = /prove-line-(info|warn|none)/.exec(message)?.[1];
   if (own !== undefined) return { kind: own };
