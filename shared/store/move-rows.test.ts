@@ -9,6 +9,7 @@ describe('the fence of a move', () => {
     ['as it was raised', FENCE],
     ['when the destination may be open', { ...FENCE, isReady: true }],
     ['with the address of the cluster', { ...FENCE, address: { endpoint: ENDPOINT } }],
+    ['with its authority', { ...FENCE, address: { endpoint: ENDPOINT, certificateAuthority: 'PEM' } }],
   ] as const)('is read %s', (_, fence) => {
     expect(fenceOf(fenceItem(fence))).toEqual(fence);
   });

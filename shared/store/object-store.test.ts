@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { memoryObjects, START_MS } from '../../test/support/memory-objects.ts';
-import type { ItemStore, TransactOutcome } from './item-store.ts';
+import type { KubeObject } from '../kinds/types.ts';
+import { utf8Bytes } from '../text.ts';
+import type { ItemStore, TransactOutcome, TransactWrite } from './item-store.ts';
 import { memoryItemStore } from './memory/item-store.ts';
+import { logEntries } from './object-record.ts';
 import { type CommitOutcome, objectStore } from './object-store.ts';
 
 /** The writes of a commit of one object: the object, its log entry, the head of its shard. */
@@ -215,5 +218,65 @@ describe('the size of an object', () => {
     expect((await store.commit({ writes: [{ kind: 'delete', ref, previous: again }], byClient: true })).kind).toBe(
       'committed',
     );
+  });
+
+  it('that was marked for deletion before may not grow either', async () => {
+    const { store, commit } = memoryObjects();
+    const previous = await commit({ kind: 'create', ref, object: sized(110_000) });
+    const mark = async (before: KubeObject, deletionTimestamp: string) => {
+      const object = { ...before, metadata: { ...before.metadata, deletionTimestamp } };
+      return store.commit({ writes: [{ kind: 'update', ref, object, previous: before }], byClient: true });
+    };
+    const marked = await mark(previous, '2026-01-01T00:00:00Z');
+    if (marked.kind !== 'committed') throw new Error(marked.kind);
+    expect((await mark(marked.objects[0]!, '2026-01-01T00:00:00.5Z')).kind).toBe('tooLarge');
+  });
+
+  it('and what selectors saw before fit an item to the byte', async () => {
+    const text = '节'.repeat(118_000);
+    const update = async (valueLength: number) => {
+      const { store, commit } = memoryObjects();
+      const labels = { x: 'v'.repeat(valueLength) };
+      const previous = await commit({ kind: 'create', ref, object: { metadata: { name: 'a', labels } } });
+      const object = { ...previous, metadata: { name: 'a' }, spec: { text } };
+      return (await store.commit({ writes: [{ kind: 'update', ref, object, previous }] })).kind;
+    };
+    const own = utf8Bytes(JSON.stringify({ metadata: { name: 'a' }, spec: { text } }));
+    const before = JSON.stringify({ labels: { x: '' }, fields: {} }).length;
+    const most = 400 * 1_024 - 2_048 - own - before;
+    expect(await update(most)).toBe('committed');
+    expect(await update(most + 1)).toBe('tooLarge');
+  });
+
+  it('and of all that is written with it fits a transaction to the byte', async () => {
+    const { store } = memoryObjects();
+    const key = (n: number) => ({ table: 'control', pk: 'p', sk: `s${n}` }) as const;
+    const half = 'x'.repeat(199_999);
+    const extra: TransactWrite[] = Array.from({ length: 8 }, (_, n) => ({
+      kind: 'put',
+      key: key(n),
+      item: { a: half, b: half },
+    }));
+    extra.push({ kind: 'update', key: key(8), set: { a: half }, setIfAbsent: { b: half } });
+    extra.push({ kind: 'put', key: key(9), item: { a: half, b: half } });
+    // A KB of each write, two of each of the object's items, and twice its text.
+    const units = (4 * 1_024 * 1_024 - 11 * 1_024 - 2 * 2_048 - 10 * 400_000) / 2;
+    const commit = async (object: KubeObject) =>
+      (await store.commit({ writes: [{ kind: 'create', ref, object }], extra })).kind;
+    expect(await commit(sized(units + 1))).toBe('overfull');
+    expect(await commit(sized(units))).toBe('committed');
+  });
+
+  it.each([
+    [50_000, [['a', 'b'], ['c']]],
+    [50_001, [['a'], ['b', 'c']]],
+  ])('of %i units, between two others of its shard, is in the items %j of the log', async (units, expected) => {
+    const { store, items } = memoryObjects();
+    const create = (name: string, of: number) =>
+      ({ kind: 'create', ref: { ...ref, name }, object: sized(of, name) }) as const;
+    await store.commit({ writes: [create('a', 50_000), create('b', units), create('c', 49_999)] });
+    const log = await items.query({ table: 'objects', pk: 'l#things#00', consistent: true });
+    const names = log.items.map((item) => logEntries('things', item).map((entry) => entry.change().ref.name));
+    expect(names).toEqual(expected);
   });
 });

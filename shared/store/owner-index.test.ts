@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { memoryObjects } from '../../test/support/memory-objects.ts';
 import type { ItemStore } from './item-store.ts';
-import { ownedRefs } from './owner-index.ts';
+import { ownedRefs, ownerIndexWrites } from './owner-index.ts';
 
 it('an object is found by each owner that it refers to, of one resource or of all, as long as it does', async () => {
   const { items, commit } = memoryObjects();
@@ -22,6 +22,18 @@ it('an object is found by each owner that it refers to, of one resource or of al
   expect(await ownedRefs(items, 'w')).toEqual([pod]);
   await commit({ kind: 'delete', ref: pod, previous: moved });
   expect([await ownedRefs(items, 'v'), await ownedRefs(items, 'w')]).toEqual([[], []]);
+});
+
+it('a change costs no row of an owner that stays', () => {
+  const owned = (...uids: string[]) => ({
+    metadata: { name: 'a', ownerReferences: uids.map((uid) => ({ uid, apiVersion: 'v1', kind: 'K', name: 'n' })) },
+  });
+  const writes = ownerIndexWrites({ resource: 'pods', namespace: 'x', name: 'a' }, owned('u', 'v'), owned('v', 'w'));
+  const key = (uid: string) => ({ table: 'objects', pk: `w#${uid}`, sk: 'pods:x/a' });
+  expect(writes).toEqual([
+    { kind: 'put', key: key('w'), item: {} },
+    { kind: 'delete', key: key('u') },
+  ]);
 });
 
 it.each([

@@ -7,6 +7,7 @@ import type { KubeObject, ObjectRef } from '../kinds/types.ts';
 import type { ItemStore, TransactWrite } from './item-store.ts';
 import { StoreFault } from './item-store.ts';
 import { objectSortKey, ownedPartition } from './layout.ts';
+import { refOf } from './object-record.ts';
 
 /** Pages of one owner, at 1 MB: about 10,000 objects each. */
 const PAGES_MAX = 8;
@@ -66,11 +67,5 @@ export async function ownedRefs(
 
 function refOfSortKey(sk: string): ObjectRef {
   const at = sk.indexOf(SEPARATOR);
-  const name = sk.slice(at + 1);
-  const slash = name.indexOf('/');
-  return {
-    resource: sk.slice(0, at),
-    namespace: slash < 0 ? '' : name.slice(0, slash),
-    name: name.slice(slash + 1),
-  };
+  return refOf(sk.slice(0, at), sk.slice(at + 1));
 }

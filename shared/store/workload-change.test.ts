@@ -165,6 +165,12 @@ describe('the controllers of workloads are started', () => {
     expect(changesWorkloads(resource, undefined, owned)).toBe(true);
   });
 
+  it('by no list of owners that is empty, and by a new object that waits for its dependents', () => {
+    expect(changesWorkloads('widgets', BASE, withField(BASE, 'metadata.ownerReferences', []))).toBe(false);
+    const deleted = withField(BASE, 'metadata.deletionTimestamp', '2026-01-01T00:00:00Z');
+    expect(changesWorkloads('widgets', undefined, withField(deleted, 'metadata.finalizers', ['orphan']))).toBe(true);
+  });
+
   it.each([
     ['foregroundDeletion', true],
     ['orphan', true],

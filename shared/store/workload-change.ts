@@ -10,7 +10,7 @@ import type { KubeConfigMap, KubeEndpointSlice, KubeEndpoints, KubeJob, KubeObje
 import { jsonEqual } from '../kubernetes/json.ts';
 
 /** Finalizers of an object that is deleted after its dependents. */
-const DEPENDENTS_FINALIZERS: ReadonlySet<string> = new Set(['foregroundDeletion', 'orphan']);
+const DEPENDENTS_FINALIZERS: readonly string[] = ['foregroundDeletion', 'orphan'];
 
 /** The part of an object that the controllers read. Undefined: they read the object for its owners alone. */
 type ReadPart = (object: KubeObject) => unknown;
@@ -107,8 +107,9 @@ const REPAIRED_PARTS: Readonly<Record<string, ReadPart>> = {
 
 /** An owner, or an object with dependents: the garbage collector reads this of every kind. */
 function ownershipOf(object: KubeObject | undefined): unknown {
-  const { ownerReferences = [], finalizers = [], deletionTimestamp } = object?.metadata ?? {};
-  const waits = deletionTimestamp === undefined ? [] : finalizers.filter((each) => DEPENDENTS_FINALIZERS.has(each));
+  const { ownerReferences = [], finalizers, deletionTimestamp } = object?.metadata ?? {};
+  const isDeleted = deletionTimestamp !== undefined;
+  const waits = DEPENDENTS_FINALIZERS.filter((each) => isDeleted && finalizers?.includes(each));
   return [ownerReferences, waits];
 }
 
