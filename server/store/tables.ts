@@ -19,8 +19,6 @@ import { decodeItem, type EncodedItem, encodeItem } from './item-encoding.ts';
 export const TABLES: readonly TableName[] = ['health', 'objects', 'control'];
 
 const HASHES = 2 ** 32;
-/** At least as large as every key: a key has at most 1,024 bytes, and this code point four. */
-const LARGEST_KEY = '\u{10FFFF}'.repeat(257);
 
 /** A row of a page, not yet decoded. */
 export interface Row {
@@ -45,7 +43,6 @@ interface TableStatements {
   readonly delete: StatementSync;
   readonly after: StatementSync;
   readonly from: StatementSync;
-  readonly before: StatementSync;
   readonly scan: StatementSync;
   readonly due: StatementSync;
 }
@@ -79,7 +76,6 @@ export class Tables {
         delete: prepare(`DELETE FROM ${table} WHERE ${key}`),
         after: prepare(`${page} sk > ? ORDER BY sk`),
         from: prepare(`${page} sk >= ? ORDER BY sk`),
-        before: prepare(`${page} sk < ? ORDER BY sk DESC`),
         scan: prepare(
           `SELECT pk, sk, item FROM ${table} WHERE (hash, pk, sk) > (?, ?, ?) AND hash < ? ORDER BY hash, pk, sk`,
         ),
@@ -133,16 +129,13 @@ export class Tables {
   }
 
   /** Rows of a partition in the order of the request, from `after` on. The caller ends the iteration. */
-  *rows({ table, pk, beginsWith, descending, through }: QueryRequest, after: string | undefined): Generator<Row> {
-    const { after: rowsAfter, from, before } = this.#statements[table];
+  *rows({ table, pk, beginsWith, through }: QueryRequest, after: string | undefined): Generator<Row> {
+    const { after: rowsAfter, from } = this.#statements[table];
     const hash = textHash(pk);
-    let found: Iterable<readonly SQLOutputValue[]>;
-    if (descending) {
-      const end = beginsWith === undefined ? LARGEST_KEY : beginsWith + LARGEST_KEY;
-      found = rowsOf(before, hash, pk, after === undefined || compareKeys(end, after) < 0 ? end : after);
-    } else if (beginsWith !== undefined && (after === undefined || compareKeys(after, beginsWith) < 0)) {
-      found = rowsOf(from, hash, pk, beginsWith);
-    } else found = rowsOf(rowsAfter, hash, pk, after ?? '');
+    const found =
+      beginsWith !== undefined && (after === undefined || compareKeys(after, beginsWith) < 0)
+        ? rowsOf(from, hash, pk, beginsWith)
+        : rowsOf(rowsAfter, hash, pk, after ?? '');
     for (const [sk, encoded] of found as Iterable<readonly [string, SQLOutputValue]>) {
       if (through !== undefined && compareKeys(sk, through) > 0) return;
       if (beginsWith !== undefined && !sk.startsWith(beginsWith)) return;

@@ -129,7 +129,7 @@ async function queryPage(options: DynamoDbOptions, request: QueryRequest): Promi
 }
 
 function queryInput(options: DynamoDbOptions, request: QueryRequest) {
-  const { table, pk, after, through, beginsWith, descending, attributes } = request;
+  const { table, pk, after, through, beginsWith, attributes } = request;
   const holders = placeholders();
   let condition = `${nameIn(holders, 'pk')} = ${valueIn(holders, pk)}`;
   if (through !== undefined) condition += ` AND ${nameIn(holders, 'sk')} <= ${valueIn(holders, through)}`;
@@ -145,7 +145,6 @@ function queryInput(options: DynamoDbOptions, request: QueryRequest) {
     ...projectionInput(attributes, holders),
     ...placeholderInput(holders),
     ConsistentRead: request.consistent,
-    ScanIndexForward: descending !== true,
     ...defined({ Limit: request.limit }),
     ...(start === undefined ? {} : { ExclusiveStartKey: { pk: toWire(pk), sk: toWire(start) } }),
     ...consumedWanted(options),
@@ -313,11 +312,10 @@ async function readBatch(
 
 /** Whether the range is empty. The service returns an error for an empty range. */
 function isEmptyRange(request: Parameters<ItemStore['query']>[0]): boolean {
-  const { after, through, beginsWith, descending } = request;
+  const { after, through, beginsWith } = request;
   if (after === undefined) return false;
   if (through !== undefined && compareKeys(after, through) >= 0) return true;
-  if (beginsWith === undefined || after.startsWith(beginsWith)) return false;
-  return descending === true ? compareKeys(after, beginsWith) < 0 : compareKeys(after, beginsWith) > 0;
+  return beginsWith !== undefined && !after.startsWith(beginsWith) && compareKeys(after, beginsWith) > 0;
 }
 
 const conditionInput = (when: Condition | undefined) => (when === undefined ? {} : requiredCondition(when));

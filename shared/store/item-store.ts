@@ -110,13 +110,12 @@ export type TransactOutcome =
 export interface QueryRequest {
   readonly table: TableName;
   readonly pk: string;
-  /** Sort keys strictly after this one (strictly before it with `descending`). */
+  /** Sort keys strictly after this one. */
   readonly after?: string;
-  /** Sort keys up to and including this one; ascending only. */
+  /** Sort keys up to and including this one. */
   readonly through?: string;
   /** Sort keys that begin with this; may be combined with after, not with through. */
   readonly beginsWith?: string;
-  readonly descending?: boolean;
   /** Maximum number of items in this page. */
   readonly limit?: number;
   /** Strongly consistent read: twice the read units. */

@@ -138,8 +138,8 @@ export function faultyStore(process: Process, options: StoreOptions): ItemStore 
 
 /** The page as a delayed replica returns it. Only whole partitions change. */
 function asItWas(page: QueryPage, request: QueryRequest, recent: RecentChanges, momentMs: number): QueryPage {
-  const { table, pk, after, through, beginsWith, descending, limit, attributes } = request;
-  if (after !== undefined || through !== undefined || beginsWith !== undefined || descending || limit !== undefined) {
+  const { table, pk, after, through, beginsWith, limit, attributes } = request;
+  if (after !== undefined || through !== undefined || beginsWith !== undefined || limit !== undefined) {
     return page;
   }
   if (page.next !== undefined) return page;

@@ -89,6 +89,27 @@ describe('units in memory', () => {
     expect(await cost(() => store.transact([refused, { ...check, key: key('b') }]))).toEqual([0, 8]);
   });
 
+  it('are reported with the operation and the table', async () => {
+    const operation = async (run: () => Promise<unknown>) => {
+      await cost(run);
+      return units.map((unit) => `${unit.operation} ${unit.table}`);
+    };
+    const put = { kind: 'put', key: key('b'), item: {} } as const;
+    const other = { kind: 'delete', key: key('b', 'control') } as const;
+    const page = { table: 'objects', consistent: true } as const;
+    expect(await operation(() => store.write(put))).toEqual(['PutItem health']);
+    expect(await operation(() => store.write(other))).toEqual(['DeleteItem control']);
+    expect(await operation(() => store.write({ ...put, kind: 'update' }))).toEqual(['UpdateItem health']);
+    const both = ['TransactWriteItems health', 'TransactWriteItems control'];
+    expect(await operation(() => store.transact([put, other]))).toEqual(both);
+    expect(await operation(() => store.get(key('b'), { consistent: true }))).toEqual(['GetItem health']);
+    const keys = [key('b'), key('b', 'objects')];
+    const batch = ['BatchGetItem health', 'BatchGetItem objects'];
+    expect(await operation(() => store.getMany(keys, { consistent: true }))).toEqual(batch);
+    expect(await operation(() => store.query({ ...page, pk: 'p' }))).toEqual(['Query objects']);
+    expect(await operation(() => store.scan({ ...page, segment: 0, segments: 1 }))).toEqual(['Scan objects']);
+  });
+
   it('round each read up to 4 KB, a query once, and halve eventually consistent reads', async () => {
     await put(4_097);
     expect(await cost(() => store.get(key('a'), { consistent: true }))).toEqual([2, 0]);

@@ -19,15 +19,11 @@ export function queryPage(partition: Partition | undefined, request: QueryReques
   const page = new PageItems(request);
   if (partition === undefined) return page;
   const { order } = partition;
-  const { through, beginsWith, descending = false } = request;
-  const step = descending ? -1 : 1;
-  for (let index = firstPosition(order, request); index >= 0 && index < order.length; index += step) {
+  const { through, beginsWith } = request;
+  for (let index = firstPosition(order, request); index < order.length; index += 1) {
     const sk = order[index]!;
     if (through !== undefined && compareKeys(sk, through) > 0) break;
-    if (beginsWith !== undefined && !sk.startsWith(beginsWith)) {
-      if (descending && compareKeys(sk, beginsWith) > 0) continue;
-      break;
-    }
+    if (beginsWith !== undefined && !sk.startsWith(beginsWith)) break;
     if (page.isFull) return { items: page.items, next: page.last.sk, bytes: page.bytes };
     add(page, partition.items.get(sk)!);
   }
@@ -35,8 +31,7 @@ export function queryPage(partition: Partition | undefined, request: QueryReques
 }
 
 /** Position at which a query starts to read. */
-function firstPosition(order: readonly string[], { after, beginsWith, descending }: QueryRequest): number {
-  if (descending) return (after === undefined ? order.length : positionOf(order, after)) - 1;
+function firstPosition(order: readonly string[], { after, beginsWith }: QueryRequest): number {
   const start = positionAfter(order, after);
   return beginsWith === undefined ? start : Math.max(start, positionOf(order, beginsWith));
 }

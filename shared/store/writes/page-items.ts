@@ -18,9 +18,9 @@ export class PageItems {
     this.#attributes = attributes;
   }
 
-  /** A page has at least one item, however large the item is. */
+  /** A page has at least one item, however large the item is. A limit is at least 1. */
   get isFull(): boolean {
-    return this.items.length > 0 && (this.items.length === this.#limit || this.bytes >= PAGE_BYTES_MAX);
+    return this.items.length === this.#limit || this.bytes >= PAGE_BYTES_MAX;
   }
 
   /** Position of the last item. */
