@@ -107,7 +107,7 @@ export interface ChangeLog {
    * Whether nothing was committed after each cursor, by one read of all heads: a read unit per shard, or half of one if
    * it is eventually consistent, and may be late. False also for a cursor that is so old that a read should raise it.
    */
-  areQuiet(cursors: readonly LogCursor[], options?: { readonly consistent: boolean }): Promise<readonly boolean[]>;
+  areQuiet(cursors: readonly LogCursor[], options: { readonly consistent: boolean }): Promise<readonly boolean[]>;
   /** The version of a list, read before the list: a watch from here delivers every later change. */
   currentVersion(resource: string): Promise<number>;
   /**
@@ -143,7 +143,7 @@ export interface ChangeLogOptions {
 
 export const changeLog = (options: ChangeLogOptions): ChangeLog => ({
   readChanges: (request) => readChanges(options, request),
-  areQuiet: (cursors, { consistent } = { consistent: false }) => areQuiet(options, cursors, consistent),
+  areQuiet: (cursors, { consistent }) => areQuiet(options, cursors, consistent),
   currentVersion: (resource) => currentVersion(options, resource),
   newestCommits: (resources, { consistent }) => newestCommits(options, resources, consistent),
 });
