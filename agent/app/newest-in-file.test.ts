@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { NewestInFile } from './newest-in-file.ts';
 
-/** A file whose writes end when the test says so. */
+/** A file. The test ends its writes. */
 function heldFile() {
   const written: string[] = [];
   const ends: { readonly done: () => void; readonly fail: (cause: Error) => void }[] = [];

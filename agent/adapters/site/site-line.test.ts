@@ -7,7 +7,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** A line over a connection whose other end reads only if it is said so. */
+/** A line over a connection. `isReading`: the other end reads. */
 function opened({ head = '', isReading = true } = {}) {
   const sent: string[] = [];
   const received: string[] = [];
@@ -81,7 +81,7 @@ describe('a line of a site', () => {
     expect(sent).toEqual(['a\n']);
   });
 
-  it('ends a connection whose other end does not read', () => {
+  it('ends a connection if its other end does not read', () => {
     const { line, socket } = opened({ isReading: false });
     line.send('x'.repeat(65_535));
     expect(socket.destroyed).toBe(false);

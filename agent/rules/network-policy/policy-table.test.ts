@@ -10,7 +10,7 @@ const PROTOCOL = { meta: { key: 'l4proto' } };
 const RETURN = { return: null };
 const DROP = { drop: null };
 
-/** The chain of a pod whose ingress has these rules. */
+/** The chain of a pod with these rules for its ingress. */
 const rulesOf = (ingress: readonly AllowRule[]) =>
   policyTable('ip', [{ address: addressOf('10.0.0.1', 'ip')!, ingress }]).chains.get('ingress/10.0.0.1')?.rules;
 const SELF = [match(peer('saddr'), '10.0.0.1'), RETURN];

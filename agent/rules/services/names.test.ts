@@ -130,7 +130,7 @@ describe('the ports of a headless Service', () => {
     { name: 'admin', port: 81 },
   ];
   const endpoint = (address: string, hostname?: string) => ({ addresses: [address], ...(hostname && { hostname }) });
-  const sliceOf = (endpoints: KubeEndpointSlice['endpoints'], port: number) => ({
+  const sliceOf = (endpoints: NonNullable<KubeEndpointSlice['endpoints']>, port: number) => ({
     ...slice,
     endpoints,
     ports: [{ name: 'dns', port }],
