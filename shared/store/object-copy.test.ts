@@ -72,6 +72,19 @@ describe('a copy of all objects', () => {
     expect(state.lists).toBe(1);
   });
 
+  it('keeps the newer version of an object that was renewed without an entry in the log', async () => {
+    const { read, create, label, items, state } = copied();
+    await create('a');
+    state.duringList = async () => {
+      await label('a', '1');
+      const key = { table: 'objects', pk: 'o#things#00', sk: 'a' } as const;
+      const renewed = '{"metadata":{"name":"a","labels":{"v":"2"}}}';
+      await items.write({ kind: 'update', key, set: { rv: Number.MAX_SAFE_INTEGER, o: renewed } });
+    };
+    expect(await read()).toEqual(['a 2']);
+    expect(await read()).toEqual(['a 2']);
+  });
+
   it('lists again when asked to, and when what changed may have expired', async () => {
     const { read, list, create, pass, state } = copied();
     await create('a');
