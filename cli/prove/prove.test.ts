@@ -45,7 +45,7 @@ beforeEach(async () => {
       ? { QueueUrl: 'https://queue', InfoFunction: 'i', WarnFunction: 'w', InfoLogs: 'il', WarnLogs: 'wl' }
       : { Endpoint: 'https://api.example', HealthTable: 'h', ObjectsTable: 'o', ControlTable: 'c' },
     resources: name.includes('Probe')
-      ? {}
+      ? { 'InfoLogs AWS::Logs::LogGroup': `${name}-InfoLogs`, 'WarnLogs AWS::Logs::LogGroup': `${name}-WarnLogs` }
       : {
           'ClusterApiFunction1 AWS::Lambda::Function': 'api',
           'ClusterWatchStreamWatchFunction1 AWS::Lambda::Function': 'watch',
@@ -299,9 +299,10 @@ it('lists what cannot be removed with the commands, and keeps the journal', asyn
     delete: () => Promise.reject(new CommandError('cloudformation:DeleteStack: AccessDenied', 'allow it')),
   });
   const failed = await run({ stacks });
-  expect(failed?.message).toMatch(
-    /^3 resources are left: NodekeeperProbe-\w+, NodekeeperProve-\w+, NodekeeperProve-\w+-audit$/,
-  );
+  expect(failed?.message).toMatch(/^5 resources are left: NodekeeperProbe-\w+, NodekeeperProve-\w+, /);
+  for (const group of ['Prove-\\w+-audit', 'Probe-\\w+-InfoLogs', 'Probe-\\w+-WarnLogs']) {
+    expect(failed?.message).toMatch(new RegExp(`, Nodekeeper${group}(,|$)`));
+  }
   expect(failed?.next).toContain(`aws cloudformation delete-stack --region ${REGION} --stack-name NodekeeperProve-`);
   expect(failed?.next).toContain('aws logs delete-log-group');
   const [journal = ''] = journals();
