@@ -35,6 +35,7 @@ const STORIES: readonly SimOptions[] = [
   { seed: 1, hours: 0.5, parts: CHEAP_PARTS },
   { seed: 68, hours: 0.5, parts: CHEAP_PARTS, faultsAStorm: 9 },
   { seed: 46, hours: 0.25, parts: ['workloads'] },
+  { seed: 112, hours: 0.25, parts: ['workloads'] },
   { seed: 21, hours: 0.25, parts: ['workloads'], nodes: 6, faultsAStorm: 9 },
   { seed: 46, hours: 0.15, parts: ['scheduling'], nodes: 8 },
   { seed: 2, hours: 0.5, parts: ['offlineStop'], nodes: 8 },
