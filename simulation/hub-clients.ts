@@ -103,7 +103,8 @@ class FollowingClient {
     if (this.#seen?.process !== process) law.onResumed(this.#client, this.#hub);
     else if (this.#seen.count === process.signals.count(resource) && time.nowMs() - this.#seen.atMs < READ_MS) return;
     const seen = { process, count: process.signals.count(resource), atMs: time.nowMs() };
-    for (let reads = 0, more = true; more && reads < READS_MAX; reads += 1) {
+    let more = true;
+    for (let reads = 0; more && reads < READS_MAX; reads += 1) {
       const outcome = await process.changes.readChanges({
         resource,
         after: this.#cursor,
@@ -121,7 +122,8 @@ class FollowingClient {
       this.#cursor = outcome.through;
       more = outcome.more;
     }
-    this.#seen = seen;
+    // With changes left it reads on.
+    this.#seen = more ? { ...seen, count: -1 } : seen;
   }
 
   async #list({ changes, objects, life, replica }: HubProcess): Promise<void> {
