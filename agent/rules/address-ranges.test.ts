@@ -61,7 +61,9 @@ describe('a range without others', () => {
   it.each([
     ['is whole without any', [], [range(10, 20)]],
     ['is whole beside its neighbours', [range(1, 9), range(21, 30)], [range(10, 20)]],
+    ['is whole between distant ones', [range(1, 3), range(40, 50)], [range(10, 20)]],
     ['loses its first address', [range(1, 10)], [range(11, 20)]],
+    ['may keep its last address alone', [range(10, 19)], [range(20, 20)]],
     ['loses its last address', [range(20, 30)], [range(10, 19)]],
     ['is cut by one inside', [range(14, 15)], [range(10, 13), range(16, 20)]],
     ['is empty inside another', [range(10, 20)], []],

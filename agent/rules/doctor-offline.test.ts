@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Container, KubePod } from '../../shared/kinds/types.ts';
-import { offlineFindings } from './doctor-offline.ts';
+import { imageTodo, offlineFindings } from './doctor-offline.ts';
 import type { OfflineReading } from './offline-start.ts';
 
 const pod = (name: string, container: Container): KubePod => ({
@@ -105,4 +105,11 @@ describe('the images', () => {
     const readings = { offline: offline(remembered(pod('queue', { image: 'queue:2' }))), readyMessage: undefined };
     expect(offlineFindings({ runtime }, readings).map(({ check }) => check)).toEqual(checks);
   });
+});
+
+it('only what images lack is to be done', () => {
+  const image = (state: 'missing' | 'alwaysPulled') => ({ image: 'web', state, pods: ['shop/web'] });
+  expect(imageTodo([image('missing')])).toBe('Missing: podman pull IMAGE.');
+  expect(imageTodo([image('alwaysPulled')])).toMatch(/^Always pulled: /);
+  expect(imageTodo([image('missing'), image('alwaysPulled')])).toMatch(/^Missing: .*IMAGE\. Always pulled: /);
 });

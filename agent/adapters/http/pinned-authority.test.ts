@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { authorityHash } from '../../../shared/host/authority-hash.ts';
 import { makeAuthority, makeServerCertificate } from '../../../shared/host/certificate.ts';
 import { freePort, listenOnLoopback } from '../../../shared/host/loopback.ts';
@@ -18,16 +18,28 @@ async function served() {
   const { certificatePem, privateKeyPem } = await makeServerCertificate(authority, { names, nowMs, validDays: 1 });
   const chain = `${certificatePem}\n${authority.certificatePem}`;
   const asked: string[] = [];
-  const server = createServer({ cert: chain, key: privateKeyPem }, ({ url = '' }) => void asked.push(url));
+  /** The names that clients asked for, and how many are connected. */
+  const seen = { names: [] as string[], open: 0 };
+  const SNICallback = (name: string, done: (error: null) => void) => {
+    seen.names.push(name);
+    done(null);
+  };
+  const server = createServer({ cert: chain, key: privateKeyPem, SNICallback }, ({ url = '' }) => void asked.push(url));
   onTestFinished(() => void server.close());
+  server.on('connection', (socket) => {
+    seen.open += 1;
+    socket.once('close', () => {
+      seen.open -= 1;
+    });
+  });
   const port = await listenOnLoopback(server);
-  return { authority: new X509Certificate(authority.certificatePem), port, asked };
+  return { authority: new X509Certificate(authority.certificatePem), port, asked, seen };
 }
 const configOf = (more: object) => ({ rootDirectory: join(folderForTest(), 'root'), ...more }) as AgentConfig;
 
 describe('the authority of a server', () => {
   it('is the one with the hash, is kept on disk, and nothing is sent for it', async () => {
-    const { authority, port, asked } = await served();
+    const { authority, port, asked, seen } = await served();
     for (const host of ['127.0.0.1', 'localhost']) {
       const config = configOf({ endpoint: `https://${host}:${port}`, caHash: authorityHash(authority.raw) });
       const pem = authority.toString();
@@ -35,6 +47,9 @@ describe('the authority of a server', () => {
       expect(readFileSync(join(config.rootDirectory, PINNED_AUTHORITY_FILE), 'utf8')).toBe(pem);
     }
     expect(asked).toEqual([]);
+    // An address is no name of a server.
+    expect(seen.names).toEqual(['localhost']);
+    await vi.waitFor(() => expect(seen.open).toBe(0));
   });
 
   it('of another hash is refused', async () => {
