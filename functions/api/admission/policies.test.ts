@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { admissionPolicies } from '../../../shared/kinds/admission-policies/policy-memory.ts';
 import type { ItemStore } from '../../../shared/store/item-store.ts';
 import { type ApiInMemory, apiInMemory, MERGE } from '../../../test/support/api-in-memory.ts';
@@ -365,6 +365,18 @@ it('a check from before a write does not replace the one after it, and calls at 
   await Promise.all(early);
   expect([await namesOf(late), await namesOf(policies.hooks(2))]).toEqual([['p2'], ['p2']]);
   expect(checks).toBe(4);
+});
+
+it('a check that fails fails its calls alone', async () => {
+  const down = new Error('the store is away');
+  const newestCommits = vi.fn(async (kinds: readonly string[]) => kinds.map(() => 0));
+  newestCommits.mockRejectedValueOnce(down);
+  const policies = admissionPolicies({ changes: { newestCommits }, list: async () => ({ items: [] }) });
+  const calls = [policies.hooks(0), policies.hooks(0)];
+  await expect(calls[0]).rejects.toBe(down);
+  await expect(calls[1]).rejects.toBe(down);
+  expect(await policies.hooks(0)).toEqual({ validating: [], mutating: [] });
+  expect(newestCommits).toHaveBeenCalledTimes(2);
 });
 
 describe('custom resources', () => {

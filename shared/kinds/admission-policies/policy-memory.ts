@@ -121,7 +121,7 @@ function objectMemory({ changes, list }: MemorySource) {
 
 /**
  * The result of a check, which is made again after CHECK_MS or a write of this process. One check at a time, or the
- * result of an earlier one could replace that of a later one. Calls that arrive meanwhile find its result.
+ * result of an earlier one could replace that of a later one. Calls that arrive meanwhile share it.
  */
 function checked<T>(check: (consistent: boolean) => Promise<T>) {
   let result: T;
@@ -129,22 +129,30 @@ function checked<T>(check: (consistent: boolean) => Promise<T>) {
   /** Writes of this process, and how many of them the last check has seen. */
   let writes = 0;
   let writesChecked = 0;
-  let last: Promise<unknown> = Promise.resolve();
-  async function checkUnlessFresh(nowMs: number): Promise<T> {
-    // A check time in the future means that the clock was set back.
-    if (Math.abs(nowMs - checkedAtMs) < CHECK_MS) return result;
-    const current = writes;
-    result = await check(current !== writesChecked);
-    writesChecked = current;
-    // A write during the check needs another one.
-    if (current === writes) checkedAtMs = nowMs;
-    return result;
+  /** The check under way, and the writes that it sees. */
+  let running: Promise<T> | undefined;
+  let writesRead = 0;
+  async function run(nowMs: number, seen: number, former?: Promise<T>): Promise<T> {
+    await former?.catch(() => {});
+    try {
+      result = await check(seen !== writesChecked);
+      writesChecked = seen;
+      // A write during the check needs another one.
+      if (seen === writes) checkedAtMs = nowMs;
+      return result;
+    } finally {
+      if (seen === writesRead) running = undefined;
+    }
   }
   return {
-    current(nowMs: number): Promise<T> {
-      const next = last.then(() => checkUnlessFresh(nowMs));
-      last = next.catch(() => {});
-      return next;
+    async current(nowMs: number): Promise<T> {
+      // A check time in the future means that the clock was set back.
+      if (Math.abs(nowMs - checkedAtMs) < CHECK_MS) return result;
+      if (running === undefined || writesRead !== writes) {
+        writesRead = writes;
+        running = run(nowMs, writes, running);
+      }
+      return running;
     },
     changed() {
       writes += 1;
