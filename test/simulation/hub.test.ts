@@ -39,7 +39,7 @@ describe('a hub has the objects of its cluster', () => {
 
 describe('a planted bug is found', () => {
   it.each<Omit<PlantedBug, 'laws'>>([
-    { bug: 'a cursor that is stored before its changes', seed: 9, plant: { hub: { items: cursorFirst } } },
+    { bug: 'a cursor that is stored before its changes', seed: 2, plant: { hub: { items: cursorFirst } } },
     {
       bug: 'a log with the clock of the machine',
       seed: 5,

@@ -133,7 +133,7 @@ function checked<T>(check: (consistent: boolean) => Promise<T>) {
   let running: Promise<T> | undefined;
   let writesRead = 0;
   async function run(nowMs: number, seen: number, former?: Promise<T>): Promise<T> {
-    await former?.catch(() => {});
+    if (former !== undefined) await former.catch(() => {});
     try {
       result = await check(seen !== writesChecked);
       writesChecked = seen;
@@ -145,9 +145,9 @@ function checked<T>(check: (consistent: boolean) => Promise<T>) {
     }
   }
   return {
-    async current(nowMs: number): Promise<T> {
+    current(nowMs: number): Promise<T> {
       // A check time in the future means that the clock was set back.
-      if (Math.abs(nowMs - checkedAtMs) < CHECK_MS) return result;
+      if (Math.abs(nowMs - checkedAtMs) < CHECK_MS) return Promise.resolve(result);
       if (running === undefined || writesRead !== writes) {
         writesRead = writes;
         running = run(nowMs, writes, running);
