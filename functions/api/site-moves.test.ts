@@ -97,6 +97,15 @@ describe('a pod that the hub of its site has moved', () => {
     expect(await readFence(api.items, OTHER)).toBe(1);
   });
 
+  it('is what a client says alone: then nobody reads again', async () => {
+    const { api } = await site();
+    const owner = { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'r', uid: OTHER, controller: true };
+    const metadata = { name: 'q', annotations: { 'nodekeeper.dev/copy-of': UID }, ownerReferences: [owner] };
+    const spec = { containers: [{ name: 'c', image: 'i' }] };
+    expect((await api.send('POST', PODS, { body: { metadata, spec } })).code).toBe(201);
+    expect(await readFence(api.items, OTHER)).toBe(0);
+  });
+
   it('is refused after the copy was deleted: nothing is created again', async () => {
     const { api, move, pods } = await site();
     await move();

@@ -23,8 +23,8 @@ const COMMIT_ATTEMPTS_MAX = 4;
 export interface ObjectStorageOptions {
   readonly objects: ObjectStore;
   readonly changes: ChangeLog;
-  /** Writes in the same transaction as an object, such as the digest of a Node. */
-  readonly together?: (write: ObjectWrite) => readonly TransactWrite[];
+  /** Writes in the same transaction as an object, such as the digest of a Node. `along`: the other objects in it. */
+  readonly together?: (write: ObjectWrite, along: readonly ObjectWrite[]) => readonly TransactWrite[];
   readonly clock: Clock;
   /** Fields that a field selector may name. Absent: those of the store for this resource. */
   readonly selectableFields?: SelectableFields;
@@ -46,7 +46,7 @@ export function objectStorage(descriptor: ResourceDescriptor, options: ObjectSto
   async function commit(write: ObjectWrite, along: readonly ObjectWrite[] = []): Promise<WriteResult> {
     let outcome: CommitOutcome = { kind: 'contended' };
     for (let attempt = 1; attempt <= COMMIT_ATTEMPTS_MAX && outcome.kind === 'contended'; attempt += 1) {
-      const extra = options.together?.(write) ?? [];
+      const extra = options.together?.(write, along) ?? [];
       outcome = await objects.commit({ writes: [write, ...along], extra, byClient: true });
     }
     switch (outcome.kind) {

@@ -15,7 +15,7 @@ async function move({ objects }: WorkloadCluster, pod: KubePod): Promise<void> {
   const ref = { resource: 'pods', namespace };
   const create: ObjectWrite = { kind: 'create', ref: { ...ref, name: object.metadata.name ?? '' }, object };
   const remove: ObjectWrite = { kind: 'delete', ref: { ...ref, name }, previous: pod };
-  const { kind } = await objects.commit({ writes: [create, remove], extra: copyWrites(create) });
+  const { kind } = await objects.commit({ writes: [create, remove], extra: copyWrites(create, [remove]) });
   expect(kind).toBe('committed');
 }
 

@@ -42,11 +42,12 @@ export function copyOf(
 }
 
 /**
- * For the transaction that puts a copy in the place of its original. Their controller may have read neither: it reads
- * its pods again before it creates another one.
+ * For the transaction that creates a pod and deletes another one `along`: a copy in the place of its original. No other
+ * request does both, so no client can claim owners. The controller of both may have read neither: it reads its pods
+ * again before it creates another one.
  */
-export function copyWrites(write: ObjectWrite): TransactWrite[] {
-  if (write.kind !== 'create' || write.object.metadata.annotations?.[COPY_OF] === undefined) return [];
+export function copyWrites(write: ObjectWrite, along: readonly ObjectWrite[]): TransactWrite[] {
+  if (write.kind !== 'create' || !along.some(({ kind }) => kind === 'delete')) return [];
   const controller = controllerOf(write.object);
   return controller === undefined ? [] : [claimAnyway(controller.uid)];
 }

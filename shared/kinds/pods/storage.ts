@@ -5,5 +5,9 @@ import { copyWrites } from './site-copy.ts';
 
 export const podStorages: readonly KindStorage[] = [
   // The scheduler binds no pod to a node if pods were added to it since it read them.
-  [pods, (descriptor, { plain }) => plain(descriptor, { together: (w) => [...podUseWrites(w), ...copyWrites(w)] })],
+  [
+    pods,
+    (descriptor, { plain }) =>
+      plain(descriptor, { together: (write, along) => [...podUseWrites(write), ...copyWrites(write, along)] }),
+  ],
 ];
