@@ -7,7 +7,7 @@
 import { defined } from '../defined.ts';
 import type { KubeObject, ObjectRef } from '../kinds/types.ts';
 import { isJsonObject } from '../kubernetes/json.ts';
-import { serviceAccountGroups, serviceAccountIn, serviceAccountUser } from './account-name.ts';
+import { serviceAccountIn, serviceAccountInfo, serviceAccountUser } from './account-name.ts';
 import type { UserInfo } from './user-info.ts';
 
 /**
@@ -160,9 +160,8 @@ const EXTRA = 'authentication.kubernetes.io';
 /** The user of a token. */
 export function accountUser({ namespace, account, pod, node, tokenId }: AccountTokenContent): UserInfo {
   return {
-    username: serviceAccountUser(namespace, account.name),
+    ...serviceAccountInfo(namespace, account.name),
     uid: account.uid,
-    groups: [...serviceAccountGroups(namespace), 'system:authenticated'],
     extra: {
       [`${EXTRA}/credential-id`]: [`JTI=${tokenId}`],
       ...(pod === undefined ? {} : { [`${EXTRA}/pod-name`]: [pod.name], [`${EXTRA}/pod-uid`]: [pod.uid] }),
