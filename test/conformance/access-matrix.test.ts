@@ -503,9 +503,9 @@ A request is allowed by a built-in rule, or by a role that a binding grants to i
 - Roles of a program that keeps a copy of the cluster, for a binding: \`system:nodekeeper:hub\` reads every kind but
   Secrets and bootstrap tokens, creates ChangeReads, SiteMoves, TokenReviews and SubjectAccessReviews.
   \`system:nodekeeper:hub-secrets\` adds Secrets. \`system:nodekeeper:site-hub\` creates the same, for a copy of what
-  belongs to some nodes, which another role names ([hub](hub.md)). A ChangeRead also needs \`list\` and \`watch\` in all namespaces for each
-  other resource that it names; one that is refused does not fail the others. Any machine may create one; it has the
-  labels, addresses and named ports of all pods for [NetworkPolicies](services.md#networkpolicies).
+  belongs to some nodes, which another role names ([hub](hub.md)). A ChangeRead also needs \`list\` and \`watch\` in all
+  namespaces for each other resource that it names; one that is refused does not fail the others. Any machine may create
+  one; it has the labels, addresses and named ports of all pods for [NetworkPolicies](services.md#networkpolicies).
 - A user can only grant rules that the user holds, unless a rule allows \`escalate\` on the role or \`bind\` on the role of
   the binding.
 - A binding to \`system:nodes\` adds to what nodes may read. NodeRestriction still limits what they write. Only the node

@@ -898,7 +898,6 @@ async function refusedSets({ send, gone }: Stage): Promise<void> {
   await gone(`${DEPLOYMENTS}/refused`);
 }
 
-/** A person deletes a Node; its machine registers again. */
 /** A hub puts a copy in the place of a pod of a ReplicaSet. */
 async function movedPod({ send }: Stage): Promise<void> {
   const { body: review } = await send('POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', {});
@@ -943,6 +942,7 @@ async function movedPod({ send }: Stage): Promise<void> {
   for (const each of names) await mustBe(200, send('DELETE', `${NODES}/${each}`));
 }
 
+/** A person deletes a Node; its machine registers again. */
 async function deletedNode({ send, gone, shows }: Stage): Promise<void> {
   await mustBe(201, send('POST', PODS, pod('left-behind', 'edge-b-2', { spec: tolerating(3_600) })));
   const { body } = await send('GET', `${NODES}/edge-b-2`);

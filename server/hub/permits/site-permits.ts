@@ -201,8 +201,8 @@ export class SitePermits {
   }
 
   /**
-   * Of a pod in `lost`, with a link. Resolves when the cluster may be asked to delete it. False: it is a copy, which
-   * the cluster does not have.
+   * Of a pod in `lost`, with a link. Resolves with true when the cluster may be asked to delete it. False: it is a copy
+   * that the cluster does not have, or it is lost no longer.
    */
   async giveUp(pod: SitePod): Promise<boolean> {
     if (this.#moveTo(pod.uid)?.[1].state === 'waiting' || !this.lost([pod]).includes(pod)) return false;
