@@ -97,7 +97,7 @@ describe('a pod that the hub of its site has moved', () => {
     expect(await readFence(api.items, OTHER)).toBe(1);
   });
 
-  it('is what a client says alone: then nobody reads again', async () => {
+  it('raises no claim of a controller that a client names', async () => {
     const { api } = await site();
     const owner = { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'r', uid: OTHER, controller: true };
     const metadata = { name: 'q', annotations: { 'nodekeeper.dev/copy-of': UID }, ownerReferences: [owner] };
