@@ -268,5 +268,9 @@ describe('a copy of a pod of another machine', () => {
     await pass(600_000);
     expect(runtime.asked).toContain('stop web-1 30');
     expect(asked.at(-1)?.stopped).toEqual(['copy']);
+    // The hub knows it now, and names it no longer.
+    hubAnswer = () => ({});
+    await pass(60_000);
+    expect(asked.at(-1)?.stopped).toEqual([]);
   });
 });

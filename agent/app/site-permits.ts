@@ -53,7 +53,8 @@ export class SitePermits {
   /** Of the agent before. */
   #former: ReadonlyMap<string, ClockReading> = new Map();
   readonly #finalUids = new Set<string>();
-  readonly #withdrawn = new Set<string>();
+  /** By the last answer: the hub names them until this machine has said that they do not run. */
+  #withdrawn: readonly string[] = [];
   #copies: readonly KubePod[] = [];
   #unknown: ReadonlySet<string> = new Set();
   #hubName: string | undefined;
@@ -143,7 +144,7 @@ export class SitePermits {
   async #send(request: PermitRequest): Promise<PermitAnswer | undefined> {
     const { hub, time, log } = this.#dependencies;
     const sentAt = clockReading(time);
-    const stopped = [...this.#withdrawn].filter((uid) => !this.#user.mayRun(uid));
+    const stopped = this.#withdrawn.filter((uid) => !this.#user.mayRun(uid));
     for (const uid of stopped) this.#finalUids.add(uid);
     const { group, version, resource } = SITE_PERMITS;
     const answer = await hub.send({
@@ -163,7 +164,7 @@ export class SitePermits {
     this.#user.permitting();
     this.#hubName = permits.hub;
     for (const uid of permits.permitted) this.#permits.set(uid, sentAt);
-    for (const uid of permits.withdrawn) this.#withdrawn.add(uid);
+    this.#withdrawn = permits.withdrawn;
     this.#unknown = new Set(permits.copies.map(({ metadata }) => metadata.uid ?? ''));
     // The cluster may know one by now, and a list from before is still under way.
     const kept = this.#copies.filter(

@@ -163,6 +163,7 @@ export async function openSiteRescheduling(options: SiteReschedulingOptions): Pr
       snapshots.set(namespace, snapshot);
       return snapshot;
     };
+    // One after the other: each is decided beside those before it.
     for (const each of lost) {
       const former = permits.moveTo(each.uid);
       const pod = pods.find(({ metadata }) => metadata.uid === each.uid) ?? former?.moved.copy;
@@ -181,10 +182,11 @@ export async function openSiteRescheduling(options: SiteReschedulingOptions): Pr
         former === undefined
           ? 'a pod of a silent machine is moved without the cluster'
           : 'a copy of a silent machine is moved on without the cluster';
+      const move = await permits.move(each, { uid, nodeName, moved: { ...moved, atMs: nowMs(), why } });
+      if (move === undefined) continue;
       log.warn(what, { pod: `${namespace}/${origin.name}`, from: each.nodeName, nodeName, uid });
-      // The next one is decided beside it, by the next look.
-      await permits.move(each, { uid, nodeName, moved: { ...moved, atMs: nowMs(), why } });
-      return;
+      placed.push(schedulablePod(moved.copy));
+      for (const snapshot of snapshots.values()) snapshot.setPod(schedulablePod(moved.copy));
     }
   }
 
