@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { aNode, anEmptyWorld, RuledFleet } from '../../../test/support/ruled-fleet.ts';
+import { fullLimiter } from '../../../test/support/token-bucket.ts';
+import { defined } from '../../defined.ts';
+import type { NodeHealth } from '../nodes/health-row.ts';
 import { defaultPolicy } from '../policy.ts';
 import { packedFlaps } from '../silences/flapping.ts';
 import { UNTRIED_GATE } from './gate.ts';
@@ -131,6 +134,174 @@ describe('decideMonitor', () => {
       toPerSecond: 0,
       state: 'PartialDisruption',
       size: 50,
+    });
+  });
+});
+
+describe('decideMonitor, one pass with every decision', () => {
+  const nowMs = 1_000_000;
+  const untilMs = nowMs + 60_000;
+  const alive = { zone: 'x', renewedAtMs: nowMs };
+  const silent = { zone: 'x', renewedAtMs: 900_000 };
+  const unreachable = { notReady: false, unreachable: true };
+  const flaps = packedFlaps({ isFlapping: false, marksSeconds: [900, 800, 700] }, defaultPolicy)!;
+  const flapping = packedFlaps({ isFlapping: true, marksSeconds: [990] }, defaultPolicy)!;
+  const nodes = [
+    { nodeName: 'back', ...alive, noExecute: unreachable },
+    { nodeName: 'drop', ...alive, podsToMark: true },
+    { nodeName: 'ends', ...alive, plannedUntilMs: nowMs },
+    { nodeName: 'flap', ...alive, flaps },
+    { nodeName: 'flapping', ...alive, flaps: flapping },
+    { nodeName: 'late', zone: 'x', renewedAtMs: nowMs - 12_600 },
+    { nodeName: 'lost', ...silent, podsToMark: true },
+    { nodeName: 'more', ...silent, ready: 'Unknown', markedAtMs: 950_000, podsToMark: true, noExecute: unreachable },
+    { nodeName: 'none', ...silent, ready: undefined, podsToMark: true, createdAtMs: 990_000, renewedAtMs: undefined },
+    { nodeName: 'plan', ...alive, ready: 'False', plannedUntilMs: untilMs },
+    { nodeName: 'plan2', ...alive, ready: 'False', plannedUntilMs: untilMs },
+    { nodeName: 'swap', ...alive, ready: 'False', noExecute: unreachable },
+    { nodeName: 'tainted', ...alive, ready: 'False', noExecute: { notReady: true, unreachable: false } },
+    { nodeName: 'zone', zone: 'new', renewedAtMs: nowMs },
+    { nodeName: 'spare', zone: 'spares', renewedAtMs: nowMs, excluded: true },
+  ] satisfies Parameters<typeof aNode>[0][];
+  const limiter = (ratePerSecond: number, tatMs?: number) => ({ ...fullLimiter(ratePerSecond), ...defined({ tatMs }) });
+  const world = anEmptyWorld({
+    nodes: nodes.map(aNode),
+    zones: [
+      { zone: 'x', state: 'FullDisruption', limiter: limiter(0) },
+      { zone: 'spares', state: undefined, limiter: limiter(0.1) },
+      { zone: 'full', state: 'Normal', limiter: limiter(0.1, nowMs) },
+      { zone: 'gone', state: 'Normal', limiter: limiter(0.1, nowMs + 1) },
+      { zone: 'waits', state: undefined, limiter: limiter(0.1, nowMs + 1) },
+    ],
+    queue: ['back', 'plan', 'tainted', 'absent'].map((nodeName) => ({
+      nodeName,
+      uid: `uid-${nodeName}`,
+      zone: 'x',
+      addedAtMs: 980_000,
+    })),
+  });
+  const policy = { ...defaultPolicy, beatIntervalSeconds: 10 };
+
+  it('decides in order: recovery, marks, zones, taints, the rest', () => {
+    const { decisions } = decideMonitor(world, { nowMs, policy });
+    const told = decisions.map((decision) => {
+      const { kind } = decision;
+      const reason = 'reason' in decision ? ` ${decision.reason}` : '';
+      return `${kind} ${'nodeName' in decision ? decision.nodeName : 'zone' in decision ? decision.zone : ''}${reason}`;
+    });
+    expect(told).toEqual([
+      'lift back ready',
+      'dequeue absent nodeGone',
+      'dequeue back ready',
+      'dropPodsToMark drop',
+      'endSilence ends',
+      'dequeue plan plannedSilence',
+      'dequeue tainted tainted',
+      'markUnknown lost',
+      'setZoneState gone',
+      'createZone new',
+      'setZoneState x',
+      'setZoneRate x',
+      'dropZone full',
+      'swap swap',
+      'enqueue lost',
+      'markPods more',
+      'setFlapping flap',
+    ]);
+    expect(decisions).toContainEqual({
+      kind: 'dequeue',
+      nodeName: 'back',
+      uid: 'uid-back',
+      zone: 'x',
+      reason: 'ready',
+      addedAtMs: 980_000,
+    });
+    expect(decisions).toContainEqual({
+      kind: 'createZone',
+      zone: 'new',
+      state: 'Normal',
+      size: 1,
+      notReady: 0,
+      ratePerSecond: 0.1,
+    });
+    expect(decisions).toContainEqual({
+      kind: 'setZoneState',
+      zone: 'x',
+      from: 'FullDisruption',
+      to: 'Normal',
+      size: 11,
+      notReady: 5,
+    });
+    expect(decisions).toContainEqual({
+      kind: 'markPods',
+      nodeName: 'more',
+      uid: 'uid-more',
+      zone: 'x',
+      ready: 'Unknown',
+    });
+  });
+
+  it('counts what its metrics show', () => {
+    const { decisions: _decisions, ...metrics } = decideMonitor(world, { nowMs, policy });
+    expect(metrics).toEqual({
+      zoneMetrics: [
+        { zone: 'full', size: 0, healthPercent: 100, unhealthy: 0 },
+        { zone: 'gone', size: 0, healthPercent: 100, unhealthy: 0 },
+        { zone: 'new', size: 1, healthPercent: 100, unhealthy: 0 },
+        { zone: 'spares', size: 0, healthPercent: 100, unhealthy: 0 },
+        { zone: 'x', size: 11, healthPercent: (100 * 6) / 11, unhealthy: 5 },
+      ],
+      gate: { kind: 'open' },
+      // late, lost and more.
+      lateNodes: 3,
+      accused: [],
+      // Of back, drop, ends, flap, flapping, late, zone and spare.
+      beats: { owed: 8, received: 7 },
+      plannedNodes: new Map([['x', 2]]),
+      flappingNodes: new Map([['x', 1]]),
+      withheldMarks: 0,
+      beyondQueue: new Map(),
+    });
+  });
+});
+
+describe('the queue of a zone', () => {
+  const nowMs = 1_000_000;
+  const policy = { ...defaultPolicy, nodesQueuedPerZoneMax: 3 };
+  const marked = (nodeName: string, markedAtMs: number, zone = 'x') =>
+    aNode({ nodeName, zone, ready: 'Unknown', markedAtMs, renewedAtMs: 100_000 });
+  const outcomeOf = (nodes: readonly NodeHealth[], queued: readonly string[]) => {
+    const queue = queued.map((nodeName) => ({ nodeName, uid: `uid-${nodeName}`, zone: 'x', addedAtMs: 0 }));
+    const alive = ['x', 'y'].map((zone) => aNode({ nodeName: `alive-${zone}`, zone, renewedAtMs: nowMs }));
+    const { decisions, beyondQueue } = decideMonitor(anEmptyWorld({ nodes: [...nodes, ...alive], queue }), {
+      nowMs,
+      policy,
+    });
+    const entering = decisions.flatMap((decision) => (decision.kind === 'enqueue' ? [decision.nodeName] : []));
+    return { entering, beyondQueue };
+  };
+
+  it('has places for those that waited longest, by their marks and then by name; another zone has its own', () => {
+    const nodes = [marked('d', 300_000), marked('c', 200_000), marked('b', 200_000), marked('z', 900_000, 'y')];
+    expect(outcomeOf([...nodes, marked('a', 400_000), marked('q', 150_000)], ['q'])).toEqual({
+      entering: ['b', 'c', 'z'],
+      beyondQueue: new Map([['x', { nodes: 2, sinceMs: 300_000 }]]),
+    });
+  });
+
+  it('has the place of a node that leaves it in this pass', () => {
+    const nodes = ['a', 'b', 'c', 'd'].map((nodeName) => marked(nodeName, 200_000));
+    const back = aNode({ nodeName: 'back', zone: 'x', renewedAtMs: nowMs });
+    expect(outcomeOf([...nodes, back], ['a', 'b', 'back']).entering).toEqual(['c']);
+  });
+
+  it('takes every node that reports NotReady, and one that this pass marks waits for a place', () => {
+    const nodes = ['a', 'b', 'c'].map((nodeName) => marked(nodeName, 200_000));
+    const notReady = aNode({ nodeName: 'reports', zone: 'x', ready: 'False', renewedAtMs: nowMs });
+    const silent = aNode({ nodeName: 'silent', zone: 'x', renewedAtMs: 900_000 });
+    expect(outcomeOf([...nodes, notReady, silent], ['a', 'b', 'c'])).toEqual({
+      entering: ['reports'],
+      beyondQueue: new Map([['x', { nodes: 1, sinceMs: nowMs }]]),
     });
   });
 });

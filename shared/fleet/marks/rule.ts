@@ -279,8 +279,6 @@ const identity = (health: NodeHealth): OfNode => ({
 interface ZoneCounts {
   ready: number;
   notReady: number;
-  /** Including excluded nodes. */
-  nodes: number;
 }
 
 function countZones(nodes: readonly EvaluatedNode[]): Map<string, ZoneCounts> {
@@ -288,10 +286,9 @@ function countZones(nodes: readonly EvaluatedNode[]): Map<string, ZoneCounts> {
   for (const { health, ready, planned } of nodes) {
     let counts = zones.get(health.zone);
     if (counts === undefined) {
-      counts = { ready: 0, notReady: 0, nodes: 0 };
+      counts = { ready: 0, notReady: 0 };
       zones.set(health.zone, counts);
     }
-    counts.nodes += 1;
     if (health.excluded || planned) continue;
     if (ready === 'True') counts.ready += 1;
     else counts.notReady += 1;
@@ -462,10 +459,11 @@ const ownFaultsAt = (gate: GateRecord, { startedAtMs, earlierStartsMs = [] }: Di
  */
 function* decideFlapping(
   { health, marked }: EvaluatedNode,
+  flaps: Uint8Array,
   at: FlapTime & { readonly mayBegin: boolean },
 ): Generator<MonitorDecision> {
-  const { flaps, markedAtMs } = health;
-  if (flaps === undefined || marked || (markedAtMs !== undefined && markedAtMs >= at.nowMs)) return;
+  const { markedAtMs } = health;
+  if (marked || (markedAtMs !== undefined && markedAtMs >= at.nowMs)) return;
   const verdict = flapVerdict(flapHistoryOf(flaps, at.nowMs, at.policy), at);
   if (verdict.kind === 'unchanged') return;
   yield { kind: 'setFlapping', ...identity(health), verdict, ownFaultsAtMs: at.ownFaultsAtMs };
@@ -559,13 +557,12 @@ function admitToQueue(
 function stayingIn(queue: readonly QueuedNode[], decisions: readonly MonitorDecision[]): readonly QueuedNode[] {
   const keyOf = ({ zone, nodeName, uid }: OfNode): string => `${zone}#${nodeName}#${uid}`;
   const leaving = new Set(decisions.flatMap((decision) => (decision.kind === 'dequeue' ? [keyOf(decision)] : [])));
-  return leaving.size === 0 ? queue : queue.filter((item) => !leaving.has(keyOf(item)));
+  return queue.filter((item) => !leaving.has(keyOf(item)));
 }
 
 /** Retries of marking pods, for a node that this pass does not mark. */
 function* decidePods(node: EvaluatedNode): Generator<MonitorDecision> {
   const { health, ready } = node;
-  if (health.podsToMark !== true || node.marked) return;
   if (ready === 'True') yield { kind: 'dropPodsToMark', ...identity(health) };
   else if (ready !== undefined) yield { kind: 'markPods', ...identity(health), ready };
 }
@@ -602,20 +599,18 @@ function* decideZones(
   }
 }
 
-/** The gate by profile, computed once per profile. */
+/** The gate of each profile that a node has. */
 function profileGates(
   record: GateRecord,
-): (profile: string | undefined) => { readonly isOpen: boolean; readonly freshSinceMs: number } {
-  const known = new Map<string | undefined, { isOpen: boolean; freshSinceMs: number }>();
-  return (profile) => {
-    let gate = known.get(profile);
-    if (gate === undefined) {
+  nodes: readonly NodeHealth[],
+): ReadonlyMap<string | undefined, { readonly isOpen: boolean; readonly freshSinceMs: number }> {
+  const profiles = new Set(nodes.map(({ profile }) => profile));
+  return new Map(
+    [...profiles].map((profile) => {
       const { reasons, freshSinceMs } = gateOf(record, profile);
-      gate = { isOpen: reasons.length === 0, freshSinceMs };
-      known.set(profile, gate);
-    }
-    return gate;
-  };
+      return [profile, { isOpen: reasons.length === 0, freshSinceMs }];
+    }),
+  );
 }
 
 export function decideMonitor(
@@ -624,13 +619,13 @@ export function decideMonitor(
 ): MonitorOutcome {
   const { nowMs, policy } = at;
   const { testimonies = NO_TESTIMONIES } = world;
-  const gateOfProfile = profileGates(world.gate);
+  const gates = profileGates(world.gate, world.nodes);
   let disruptionFreshMs = world.disruption.freshSinceMs;
   const decisions: MonitorDecision[] = [];
 
   const evaluate = () =>
     world.nodes.map((health) => {
-      const { isOpen, freshSinceMs } = gateOfProfile(health.profile);
+      const { isOpen, freshSinceMs } = gates.get(health.profile)!;
       const testimony = testimonies.get(health.nodeName);
       return evaluateNode(
         health,
@@ -657,8 +652,7 @@ export function decideMonitor(
   }
 
   const queueByName = new Map<string, QueuedNode>();
-  const uidByName = new Map<string, string>();
-  if (world.queue.length > 0) for (const health of world.nodes) uidByName.set(health.nodeName, health.uid);
+  const uidByName = new Map(world.nodes.map(({ nodeName, uid }) => [nodeName, uid]));
   for (const item of world.queue) {
     const { nodeName, uid, zone, addedAtMs } = item;
     if (uidByName.get(nodeName) === uid) queueByName.set(nodeName, item);
@@ -671,33 +665,27 @@ export function decideMonitor(
     const { freshSinceMs } = node;
     if (node.marked)
       decisions.push(markDecision(node, { nowMs, policy, ownFaultsAtMs, freshSinceMs, totalDisruption }));
-    if (node.health.flaps !== undefined) {
-      const mayBegin = !totalDisruption && gateOfProfile(node.health.profile).isOpen;
-      decisions.push(...decideFlapping(node, { nowMs, policy, ownFaultsAtMs, mayBegin }));
+    const { flaps } = node.health;
+    if (flaps !== undefined) {
+      const mayBegin = !totalDisruption && gates.get(node.health.profile)!.isOpen;
+      decisions.push(...decideFlapping(node, flaps, { nowMs, policy, ownFaultsAtMs, mayBegin }));
     }
-    if (node.health.podsToMark === true) decisions.push(...decidePods(node));
+    if (node.health.podsToMark === true && !node.marked) decisions.push(...decidePods(node));
     const { plannedUntilMs } = node.health;
     if (plannedUntilMs !== undefined && !node.planned) {
       decisions.push({ kind: 'endSilence', ...identity(node.health), plannedUntilMs });
     }
     const queued = queueByName.get(node.health.nodeName);
-    if (
-      node.ready !== 'True' ||
-      queued !== undefined ||
-      node.health.noExecute.notReady ||
-      node.health.noExecute.unreachable
-    ) {
-      for (const decision of decideTaints(node, queued, disruption.total, nowMs)) {
-        if (decision.kind === 'enqueue') toQueue.push({ decision, node });
-        else decisions.push(decision);
-      }
+    for (const decision of decideTaints(node, queued, totalDisruption, nowMs)) {
+      if (decision.kind === 'enqueue') toQueue.push({ decision, node });
+      else decisions.push(decision);
     }
   }
   const { entering, beyond } = admitToQueue(toQueue, stayingIn(world.queue, decisions), policy);
   for (const decision of entering) decisions.push(decision);
 
   const records = new Map(world.zones.map((record) => [record.zone, record]));
-  decisions.push(...decideZones(zones, records, disruption.total, nowMs, policy));
+  decisions.push(...decideZones(zones, records, totalDisruption, nowMs, policy));
 
   const zoneMetrics = zones.map(({ zone, counts }) => zoneMetricsOf(zone, counts));
   const present = new Set(zones.map(({ zone }) => zone));
@@ -711,7 +699,7 @@ export function decideMonitor(
     zoneMetrics: zoneMetrics.sort((a, b) => compareText(a.zone, b.zone)),
     gate: gateVerdict(world.gate),
     lateNodes: nodes.reduce((sum, node) => sum + Number(node.late), 0),
-    accused: testimonies.size === 0 ? [] : accusedNodes(nodes),
+    accused: accusedNodes(nodes),
     beats: countBeats(nodes, at),
     plannedNodes: countByZone(nodes, ({ planned }) => planned),
     flappingNodes: countByZone(nodes, ({ health }) => isFlapping(health, at)),
