@@ -261,6 +261,14 @@ describe('a node', () => {
     ]);
   });
 
+  it('has a hub if its machine runs an agent', () => {
+    const annotations = { 'nodekeeper.dev/site-hub': 'hub-1' };
+    const hubOf = (kubeletVersion: string) =>
+      node({ metadata: { annotations }, status: { nodeInfo: { kubeletVersion } } }).siteHub;
+    expect(hubOf('v1.36.2-nodekeeper.1')).toBe('hub-1');
+    expect(hubOf('v1.36.2')).toBeUndefined();
+  });
+
   it('that is not Ready has the taint of it once, stored or not', () => {
     const own = { key: 'k', effect: 'NoSchedule' };
     const taintsOf = (status: string, taints: object[]) => node({ spec: { taints }, status: ready(status) }).taints;

@@ -38,6 +38,14 @@ describe('createCidrSets', () => {
   });
 });
 
+it.each([
+  [['10.0.0.0/16', 'fd00::/48', '10.1.0.0/16'], 'at most two cluster CIDRs'],
+  [['10.0.0.0/16', '10.1.0.0/16'], 'of two cluster CIDRs one must be IPv4 and one IPv6'],
+  [['fd00::/48', 'fd01::/48'], 'of two cluster CIDRs one must be IPv4 and one IPv6'],
+])('the cluster CIDRs %j are refused: %s', (clusterCIDRs, reason) => {
+  expect(createCidrSets({ ...policy, clusterCIDRs })).toEqual({ kind: 'refused', reasons: [reason] });
+});
+
 describe('blocksOfNode', () => {
   it('returns a fault of the node for each CIDR that cannot be read, and blocks for all others', () => {
     const of = (nodeName: string, ...podCIDRs: string[]) =>

@@ -53,6 +53,7 @@ describe('total disruption', () => {
     cluster.advance(5_000);
     await changed(cluster, { template: template('v2') });
     await cluster.settleRunning();
+    expect(await cluster.events('RolloutHeld')).toHaveLength(1);
     await wait(cluster, 60);
     expect(await imagesOf(cluster)).toEqual(['v1', 'v1', 'v1', 'v2']);
     expect(await heldReasons(cluster)).toEqual([

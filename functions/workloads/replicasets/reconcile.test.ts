@@ -5,6 +5,7 @@ import { OFFLINE_STOP_AFTER } from '../../../shared/kinds/pods/offline-stop.ts';
 import type { KubeResourceQuota } from '../../../shared/kinds/types.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
 import { addDue } from '../../../shared/ticks/workload-due-store.ts';
+import { recordedReads } from '../../../test/support/recorded-reads.ts';
 import { type WorkloadCluster, workloadCluster } from '../../../test/support/workload-cluster.ts';
 import { ownedPodOf } from '../pods/owned-pod.rule.ts';
 import { podsDeletedDraft } from './decisions.ts';
@@ -196,6 +197,75 @@ describe('a ReplicaSet', () => {
     expect(names(await cluster.pods())).not.toContain(name);
     expect(await cluster.pods()).toHaveLength(2);
     expect(await cluster.events('SuccessfulDelete')).toEqual([`Deleted pod: ${name}`]);
+  });
+
+  describe('of a controller with another set', () => {
+    const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', controller: true };
+
+    /** Two running pods of `web` on two nodes, and `other` with two pods on the node of the first, or the second. */
+    async function twoSets(crowded: number) {
+      const cluster = workloadCluster();
+      const { uid = '' } = (await cluster.create('configmaps', { kind: 'ConfigMap', metadata: { name: 'owner' } }))
+        .metadata;
+      for (const name of ['web', 'other']) {
+        await cluster.createSet(2, { name });
+        await cluster.change('replicasets', name, (set) => ({
+          ...set,
+          metadata: { ...set.metadata, ownerReferences: [{ ...owner, uid }] },
+        }));
+      }
+      await cluster.settle();
+      const podsOf = async (set: string) =>
+        (await cluster.pods()).filter(({ metadata }) => metadata.ownerReferences?.[0]?.name === set);
+      const bind = (name: string, nodeName: string) =>
+        cluster.change('pods', name, (pod) => ({ ...pod, spec: { ...pod.spec, nodeName } }));
+      const ours = names(await podsOf('web')) as string[];
+      for (const [index, name] of ours.entries()) await bind(name, `n${index}`);
+      for (const name of names(await podsOf('other'))) await bind(name!, `n${crowded}`);
+      await cluster.settleRunning();
+      // Pods that have ended do not count: they would outweigh the others.
+      for (const [index, set] of ['web', 'web', 'other', 'other'].entries()) {
+        await cluster.create('pods', {
+          kind: 'Pod',
+          metadata: {
+            name: `ended-${index}`,
+            labels: { app: 'web' },
+            ownerReferences: (await podsOf(set))[0]!.metadata.ownerReferences!,
+          },
+          spec: { nodeName: `n${1 - crowded}` },
+          status: { phase: 'Failed' },
+        });
+      }
+      await cluster.settleRunning();
+      const scale = (replicas: number) =>
+        cluster.change('replicasets', 'web', (set) => ({ ...set, spec: { ...set.spec, replicas } }));
+      return { cluster, ours, podsOf, scale, uid };
+    }
+
+    it.each([0, 1])('is scaled down on the node that has more active pods of both: n%i', async (crowded) => {
+      const { cluster, ours, podsOf, scale } = await twoSets(crowded);
+      await scale(1);
+      await cluster.settle();
+      const left = names(await podsOf('web')).filter((name) => !name?.startsWith('ended'));
+      expect(left).toEqual([ours[1 - crowded]]);
+    });
+
+    it.each([
+      [0, false],
+      [1, true],
+      [2, false],
+    ])('reads the pods of the other only to choose: of 2 pods with %i wanted: %s', async (replicas, isRead) => {
+      const { cluster, scale, uid } = await twoSets(0);
+      await scale(replicas);
+      const recorded = recordedReads(cluster.tables);
+      await cluster.makeControllers(recorded.items).onWorkloadRecords(await cluster.records());
+      await cluster.change('replicasets', 'web', (set) => ({
+        ...set,
+        metadata: { ...set.metadata, labels: { a: 'b' } },
+      }));
+      await cluster.makeControllers(recorded.items).onWorkloadRecords(await cluster.records());
+      expect(recorded.take().some((read) => read.includes(uid))).toBe(isRead);
+    });
   });
 
   it('WR-23 adopts an orphan that matches instead of creating a pod', async () => {
