@@ -1,4 +1,5 @@
 import { expect, it, vi } from 'vitest';
+import type { KubeObject } from '../../shared/kinds/types.ts';
 import { addDue } from '../../shared/ticks/workload-due-store.ts';
 import { type WorkloadCluster, workloadCluster } from '../../test/support/workload-cluster.ts';
 import { SWEPT_WORKLOADS } from './metrics.ts';
@@ -24,6 +25,57 @@ it('a sweep counts the workloads that it settles, and no namespaces and quotas',
   await cluster.records();
   await sweep();
   expect(sweptOf(cluster)).toEqual([1]);
+});
+
+const template = { metadata: { labels: { app: 'web' } }, spec: { containers: [{ name: 'c', image: 'v1' }] } };
+const set = { selector: { matchLabels: { app: 'web' } }, template };
+const seen = (replicas?: number) => ({ observedGeneration: 1, ...(replicas !== undefined && { replicas }) });
+const ended = { conditions: [{ type: 'Complete', status: 'True' }] };
+const every = { schedule: '0 * * * *', jobTemplate: { spec: { template } } };
+
+it.each<[string, string, Partial<KubeObject>, boolean]>([
+  ['with its pods', 'deployments', { spec: { ...set, replicas: 3 }, status: seen(3) }, false],
+  ['with one by default', 'deployments', { spec: set, status: seen(1) }, false],
+  ['without pods that wants none', 'deployments', { spec: { ...set, replicas: 0 }, status: seen() }, false],
+  ['without a pod that it wants', 'deployments', { spec: { ...set, replicas: 3 }, status: seen(2) }, true],
+  ['that was not observed', 'deployments', { spec: { ...set, replicas: 3 }, status: { replicas: 3 } }, true],
+  ['with its pods', 'replicasets', { spec: { ...set, replicas: 3 }, status: seen(3) }, false],
+  [
+    'with its pods that is being deleted',
+    'replicasets',
+    {
+      metadata: { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['foregroundDeletion'] },
+      spec: { ...set, replicas: 3 },
+      status: seen(3),
+    },
+    true,
+  ],
+  ['with its pods', 'replicationcontrollers', { spec: { replicas: 2, template }, status: seen(2) }, false],
+  ['with too many', 'replicationcontrollers', { spec: { replicas: 1, template }, status: seen(2) }, true],
+  ['at its last time', 'cronjobs', { spec: every, status: { lastScheduleTime: '2026-01-01T00:00:00Z' } }, false],
+  ['behind its time', 'cronjobs', { spec: every, status: { lastScheduleTime: '2025-12-31T22:00:00Z' } }, true],
+  ['that was counted', 'poddisruptionbudgets', { spec: { minAvailable: 1 }, status: seen() }, false],
+  ['that was not counted', 'poddisruptionbudgets', { spec: { minAvailable: 1 } }, true],
+  ['without a selector', 'services', { spec: { ports: [{ port: 80 }] } }, false],
+  ['without its endpoints', 'services', { spec: { selector: { app: 'web' }, ports: [{ port: 80 }] } }, true],
+  ['that is free', 'persistentvolumes', { spec: {}, status: { phase: 'Available' } }, false],
+  ['that is bound', 'persistentvolumes', { spec: {}, status: { phase: 'Bound' } }, false],
+  ['that was released', 'persistentvolumes', { spec: {}, status: { phase: 'Released' } }, true],
+  ['that waits', 'persistentvolumeclaims', { spec: {}, status: { phase: 'Pending' } }, true],
+  ['that has ended', 'jobs', { spec: { template }, status: ended }, false],
+  ['that runs', 'jobs', { spec: { template } }, true],
+  [
+    'that has ended and is deleted later',
+    'jobs',
+    { spec: { template, ttlSecondsAfterFinished: 9_000 }, status: ended },
+    true,
+  ],
+])('a sweep syncs an object %s, of %s: %j: %s', async (_text, resource, { metadata, ...object }, isSynced) => {
+  const cluster = workloadCluster();
+  await cluster.create(resource, { metadata: { name: 'web', ...metadata }, ...object });
+  // Its record is lost.
+  await cluster.records();
+  expect(await cluster.tick()).toEqual({ kind: 'ran', due: 0, swept: Number(isSynced) });
 });
 
 it('a sweep runs once per interval, also if its due time is behind many others', async () => {
