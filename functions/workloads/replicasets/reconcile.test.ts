@@ -223,12 +223,12 @@ describe('a ReplicaSet', () => {
       for (const [index, name] of ours.entries()) await bind(name, `n${index}`);
       for (const name of names(await podsOf('other'))) await bind(name!, `n${crowded}`);
       await cluster.settleRunning();
-      // Pods that have ended do not count: they would outweigh the others.
+      // Pods that failed do not count: they would outweigh the others.
       for (const [index, set] of ['web', 'web', 'other', 'other'].entries()) {
         await cluster.create('pods', {
           kind: 'Pod',
           metadata: {
-            name: `ended-${index}`,
+            name: `failed-${index}`,
             labels: { app: 'web' },
             ownerReferences: (await podsOf(set))[0]!.metadata.ownerReferences!,
           },
@@ -246,7 +246,7 @@ describe('a ReplicaSet', () => {
       const { cluster, ours, podsOf, scale } = await twoSets(crowded);
       await scale(1);
       await cluster.settle();
-      const left = names(await podsOf('web')).filter((name) => !name?.startsWith('ended'));
+      const left = names(await podsOf('web')).filter((name) => !name?.startsWith('failed'));
       expect(left).toEqual([ours[1 - crowded]]);
     });
 

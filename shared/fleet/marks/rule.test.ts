@@ -170,7 +170,7 @@ describe('decideMonitor, one pass with every decision', () => {
       { zone: 'x', state: 'FullDisruption', limiter: limiter(0) },
       { zone: 'spares', state: undefined, limiter: limiter(0.1) },
       { zone: 'full', state: 'Normal', limiter: limiter(0.1, nowMs) },
-      { zone: 'gone', state: 'Normal', limiter: limiter(0.1, nowMs + 1) },
+      { zone: 'leaving', state: 'Normal', limiter: limiter(0.1, nowMs + 1) },
       { zone: 'waits', state: undefined, limiter: limiter(0.1, nowMs + 1) },
     ],
     queue: ['back', 'plan', 'tainted', 'absent'].map((nodeName) => ({
@@ -198,7 +198,7 @@ describe('decideMonitor, one pass with every decision', () => {
       'dequeue plan plannedSilence',
       'dequeue tainted tainted',
       'markUnknown lost',
-      'setZoneState gone',
+      'setZoneState leaving',
       'createZone new',
       'setZoneState x',
       'setZoneRate x',
@@ -246,7 +246,7 @@ describe('decideMonitor, one pass with every decision', () => {
     expect(metrics).toEqual({
       zoneMetrics: [
         { zone: 'full', size: 0, healthPercent: 100, unhealthy: 0 },
-        { zone: 'gone', size: 0, healthPercent: 100, unhealthy: 0 },
+        { zone: 'leaving', size: 0, healthPercent: 100, unhealthy: 0 },
         { zone: 'new', size: 1, healthPercent: 100, unhealthy: 0 },
         { zone: 'spares', size: 0, healthPercent: 100, unhealthy: 0 },
         { zone: 'x', size: 11, healthPercent: (100 * 6) / 11, unhealthy: 5 },
@@ -295,7 +295,7 @@ describe('the queue of a zone', () => {
     expect(outcomeOf([...nodes, back], ['a', 'b', 'back']).entering).toEqual(['c']);
   });
 
-  it('takes every node that reports NotReady, and one that this pass marks waits for a place', () => {
+  it('lets every node enter that reports NotReady, and one that this pass marks waits for a place', () => {
     const nodes = ['a', 'b', 'c'].map((nodeName) => marked(nodeName, 200_000));
     const notReady = aNode({ nodeName: 'reports', zone: 'x', ready: 'False', renewedAtMs: nowMs });
     const silent = aNode({ nodeName: 'silent', zone: 'x', renewedAtMs: 900_000 });
