@@ -3,7 +3,7 @@ import { machineResolver } from './machine-resolver.ts';
 import { podmanNetworks } from './podman-networks.ts';
 
 /** Answers of podman, by its command; an Error fails the call. */
-function podman(answers: { names: string; networks?: readonly Record<string, unknown>[] | Error }) {
+function podman(answers: { names: string; networks?: Record<string, unknown>[] | Error }) {
   const calls: string[] = [];
   return {
     calls,
