@@ -1,5 +1,6 @@
 /** Definitions and their objects, through the API. */
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { JsonSchema } from '../../shared/kinds/custom-resources/schema-node.ts';
 import {
   APPLY,
   type ApiAnswer,
@@ -125,6 +126,122 @@ describe('a definition', () => {
     expect(causesOf(wrong)[0]).toMatch(
       /^spec\.versions\[0\]\.schema\.openAPIV3Schema\.x-kubernetes-validations\[0\]\.rule: Invalid value: .*compilation failed: ERROR: <input>:1:10: undefined field 'weight'/,
     );
+  });
+
+  const keyword: JsonSchema = {
+    type: 'string',
+    maxLength: 5_000,
+    'x-kubernetes-validations': [{ rule: "self.contains('keyword')" }],
+  };
+  const pairs = (key: JsonSchema, bounds: readonly (number | undefined)[]): JsonSchema => ({
+    type: 'array',
+    ...(bounds[0] && { maxItems: bounds[0] }),
+    items: {
+      type: 'object',
+      ...(bounds[1] && { maxProperties: bounds[1] }),
+      additionalProperties: { type: 'object', required: ['key'], properties: { key } },
+    },
+    'x-kubernetes-validations': [{ rule: 'self.all(x, x.all(y, x[y].key == x[y].key))' }],
+  });
+  const tooDear = (what: string, factor: string): string =>
+    `Forbidden: ${what} exceeds budget by factor of ${factor} (try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)`;
+  const TOTAL = 'x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema';
+  const CONTRIBUTED =
+    'Forbidden: contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema';
+  const ofValue = (...texts: string[]): string[] =>
+    texts.map((text) => `$.properties[value].x-kubernetes-validations[0].${text}`);
+  const notTooDear: [JsonSchema, string[]][] = [
+    [pairs({ type: 'string', maxLength: 10 }, [10, 10]), []],
+    [pairs({ type: 'number' }, [4]), []],
+    [{ type: 'integer', 'x-kubernetes-validations': [{ rule: 'self < 1024' }] }, []],
+  ];
+  /** The cases of upstream's TestValidateCustomResourceDefinitionValidation about costs, and those of messages. */
+  it.each<[string, JsonSchema, readonly string[]]>([
+    ...notTooDear.map(([schema, causes], i): [string, JsonSchema, string[]] => [`few values, ${i}`, schema, causes]),
+    ...[pairs({ type: 'string' }, []), pairs({ type: 'string', maxLength: 10 }, [])].map(
+      (schema, i): [string, JsonSchema, string[]] => [
+        `two loops without a bound, ${i}`,
+        schema,
+        [
+          ...ofValue(`rule: ${tooDear('estimated rule cost', 'more than 100x')}`, `rule: ${CONTRIBUTED}`),
+          `$: ${tooDear(TOTAL, 'more than 100x')}`,
+        ],
+      ],
+    ),
+    [
+      'a total that is too high',
+      {
+        type: 'object',
+        properties: {
+          list: { type: 'array', maxItems: 100_000, items: keyword },
+          map: { type: 'object', maxProperties: 1_000, additionalProperties: keyword },
+          field: { type: 'integer', 'x-kubernetes-validations': [{ rule: 'self > 50 && self < 100' }] },
+        },
+      },
+      [
+        `$.properties[value].properties[list].items.x-kubernetes-validations[0].rule: ${tooDear('estimated rule cost', '20.0x')}`,
+        `$.properties[value].properties[list].items.x-kubernetes-validations[0].rule: ${CONTRIBUTED}`,
+        `$.properties[value].properties[map].additionalProperties.x-kubernetes-validations[0].rule: ${CONTRIBUTED}`,
+        `$: ${tooDear(TOTAL, '2.0x')}`,
+      ],
+    ],
+    [
+      'a rule of the items of lists without a bound',
+      {
+        type: 'array',
+        items: {
+          type: 'array',
+          maxItems: 10,
+          items: { type: 'integer', 'x-kubernetes-validations': [{ rule: 'self + self + self + self > 1' }] },
+        },
+      },
+      [
+        `$.properties[value].items.items.x-kubernetes-validations[0].rule: ${tooDear('estimated rule cost', '1.258291x')}`,
+      ],
+    ],
+    [
+      'a rule of the items of lists with bounds',
+      {
+        type: 'array',
+        maxItems: 2_000,
+        items: {
+          type: 'array',
+          maxItems: 1_000,
+          items: { type: 'integer', 'x-kubernetes-validations': [{ rule: 'self + self + self + self > 1' }] },
+        },
+      },
+      [`$.properties[value].items.items.x-kubernetes-validations[0].rule: ${tooDear('estimated rule cost', '1.6x')}`],
+    ],
+    [
+      'a message that is too dear, which is made once',
+      {
+        type: 'array',
+        maxItems: 1_000,
+        items: {
+          ...keyword,
+          'x-kubernetes-validations': [
+            { rule: 'true', messageExpression: "self.matches('^a+[^0123456789]b?c*$') ? 'a' : 'b'" },
+          ],
+        },
+      },
+      [],
+    ],
+    [
+      'a message that is too dear',
+      {
+        type: 'string',
+        'x-kubernetes-validations': [
+          { rule: 'true', messageExpression: `self.matches('${'abcdefgh'.repeat(25)}') ? 'a' : 'b'` },
+        ],
+      },
+      ofValue(`messageExpression: ${tooDear('estimated messageExpression cost', '1.6x')}`),
+    ],
+  ])('is answered by the estimated cost of its rules: %s', async (_what, value, causes) => {
+    const openAPIV3Schema: JsonSchema = { type: 'object', properties: { value } };
+    const version = widgetVersion('v1', { schema: { openAPIV3Schema }, subresources: {}, selectableFields: [] });
+    const answer = await define(widgetDefinition([version]));
+    const texts = causesOf(answer).map((text) => text.replace('spec.versions[0].schema.openAPIV3Schema', '$'));
+    expect({ code: answer.code, texts }).toEqual({ code: causes.length === 0 ? 201 : 422, texts: causes });
   });
 
   it('of 1.4 million characters is stored in parts, listed, watched, and replaced', async () => {

@@ -12,11 +12,13 @@
 
 import { duplicate, forbiddenField, invalidValue, invalidWhole, required } from '../../kubernetes/causes.ts';
 import type { Environment } from '../../kubernetes/cel/environment.ts';
+import { times } from '../../kubernetes/cel/estimate.ts';
 import {
   CALL_COST_MAX,
   COST_EXCEEDED,
   celFunctions,
   compileExpression,
+  expressionCostMax,
   type Program,
   readsVariable,
 } from '../../kubernetes/cel/expressions.ts';
@@ -24,6 +26,7 @@ import { BOOL, type CelType, optionalOf, STRING } from '../../kubernetes/cel/typ
 import { CelFailure, CelOptional, type CelValue, NONE } from '../../kubernetes/cel/values.ts';
 import { type JsonObject, jsonEqual } from '../../kubernetes/json.ts';
 import type { Cause } from '../../kubernetes/status.ts';
+import { childrenMax, extentsOf, RuleCosts, sizesOf } from './rule-costs.ts';
 import { type RuleTypes, RuleValues, ruleTypes } from './rule-values.ts';
 import type { SchemaNode } from './schema-node.ts';
 import { FAULTS_MAX, membersOf, type Place, WITHOUT_PATH } from './validate-value.ts';
@@ -70,19 +73,21 @@ interface Rule {
 
 const rulesAt = ({ schema }: SchemaNode): readonly JsonObject[] => schema['x-kubernetes-validations'] ?? [];
 
+const environmentOf = (rule: JsonObject, type: CelType, { fieldsOf }: RuleTypes): Environment => ({
+  variables: new Map([
+    ['self', type],
+    ['oldSelf', rule['optionalOldSelf'] === true ? optionalOf(type) : type],
+  ]),
+  functions: celFunctions,
+  fieldsOf,
+  isConstructible: () => false,
+});
+
 function compileRule(rule: JsonObject, node: SchemaNode, type: CelType, types: RuleTypes): Rule {
   const text = (name: string): string => (typeof rule[name] === 'string' ? (rule[name] as string) : '');
   const faults: Fault[] = [];
   const isOldSelfOptional = rule['optionalOldSelf'] === true;
-  const environment: Environment = {
-    variables: new Map([
-      ['self', type],
-      ['oldSelf', isOldSelfOptional ? optionalOf(type) : type],
-    ]),
-    functions: celFunctions,
-    fieldsOf: types.fieldsOf,
-    isConstructible: () => false,
-  };
+  const environment = environmentOf(rule, type, types);
   function compiled(member: 'rule' | 'messageExpression', expression: string, result: CelType): Program | undefined {
     const outcome = compileExpression(environment, expression, [result]);
     if (outcome.kind === 'compiled' && outcome.program.type === result) return outcome.program;
@@ -155,34 +160,59 @@ function normalizedPath(path: string, from: SchemaNode): string | undefined {
   return end === path.length && end > 0 ? normalized : undefined;
 }
 
-/** Why a definition cannot have its rules. @param path of the schema: `spec.versions[0].schema.openAPIV3Schema` */
-export function ruleFaults(root: SchemaNode, path: string): Cause[] {
+/**
+ * Why a definition cannot have its rules.
+ * @param path of the schema: `spec.versions[0].schema.openAPIV3Schema`
+ * @param isUnchanged the stored definition has the same schema
+ */
+export function ruleFaults(root: SchemaNode, path: string, isUnchanged: boolean): Cause[] {
   const types = ruleTypes(root);
   const found: Cause[] = [];
+  const extentOf = extentsOf(root);
+  const costs = new RuleCosts(isUnchanged);
 
-  /** @param uncorrelated the list above that has no keys: former values of its items are not known */
-  function check(node: SchemaNode, place: string, uncorrelated: string | undefined): void {
+  /**
+   * @param uncorrelated the list above that has no keys: former values of its items are not known
+   * @param countMax values of the node in one object. undefined: a list or map above has no declared bound
+   */
+  function check(
+    node: SchemaNode,
+    place: string,
+    uncorrelated: string | undefined,
+    countMax: number | undefined,
+  ): void {
     if (!node.hasRules || found.length >= FAULTS_MAX) return;
     const type = types.typeOf(node);
     for (const [index, rule] of rulesAt(node).entries()) {
       const at = `${place}.x-kubernetes-validations[${index}]`;
-      if (type === undefined) {
+      const extent = extentOf(node);
+      if (type === undefined || extent === undefined) {
         found.push(invalidValue(`${at}.rule`, rule, 'the schema has no type that rules can read'));
         continue;
       }
-      const { faults, readsOldSelf } = compileRule(rule, node, type, types);
+      const { faults, readsOldSelf, program, messageProgram } = compileRule(rule, node, type, types);
+      const costOf = (member: 'rule' | 'messageExpression'): number =>
+        expressionCostMax(environmentOf(rule, type, types), String(rule[member]), sizesOf(extent));
+      if (program) found.push(...costs.ofRule(`${at}.rule`, costOf('rule'), countMax, extent));
+      if (program && messageProgram) {
+        found.push(...costs.ofMessage(`${at}.messageExpression`, costOf('messageExpression')));
+      }
       for (const { member, value, detail } of faults) found.push(invalidValue(`${at}.${member}`, value, detail));
       if (!readsOldSelf || uncorrelated === undefined) continue;
       const detail = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${uncorrelated}`;
       found.push(invalidValue(`${at}.rule`, rule['rule'], detail));
     }
-    for (const [name, inner] of node.properties) check(inner, `${place}.properties[${name}]`, uncorrelated);
-    if (typeof node.additional === 'object') check(node.additional, `${place}.additionalProperties`, uncorrelated);
+    const each = childrenMax(node);
+    const below = countMax === undefined || each === undefined ? undefined : times(countMax, each);
+    for (const [name, inner] of node.properties) check(inner, `${place}.properties[${name}]`, uncorrelated, below);
+    if (typeof node.additional === 'object') {
+      check(node.additional, `${place}.additionalProperties`, uncorrelated, below);
+    }
     const isKeyed = node.schema['x-kubernetes-list-type'] === 'map';
-    if (node.items) check(node.items, `${place}.items`, uncorrelated ?? (isKeyed ? undefined : place));
+    if (node.items) check(node.items, `${place}.items`, uncorrelated ?? (isKeyed ? undefined : place), below);
   }
-  check(root, path, undefined);
-  return found;
+  check(root, path, undefined, 1);
+  return [...found, ...costs.ofTotal(path)];
 }
 
 /** @param causes the faults of the object by its schema @returns those by its rules */

@@ -67,8 +67,8 @@ const ROOT_NAMES =
 
 type Level = 'root' | 'item' | 'field';
 
-/** Why the rules of a schema cannot be evaluated. `path`: of the schema. */
-export type RuleFaults = (root: SchemaNode, path: string) => readonly Cause[];
+/** Why a schema cannot have its rules. `path`: of the schema. `isUnchanged`: the stored definition has it too. */
+export type RuleFaults = (root: SchemaNode, path: string, isUnchanged: boolean) => readonly Cause[];
 
 export interface SchemaCheck {
   readonly compilePattern: CompilePattern;
@@ -81,11 +81,14 @@ interface Check {
   readonly causes: Cause[];
 }
 
-/** @param path of the schema: `spec.versions[0].schema.openAPIV3Schema` */
+/**
+ * @param path of the schema: `spec.versions[0].schema.openAPIV3Schema`
+ * @param options `stored`: the schema that the stored definition has for the version
+ */
 export function validateRootSchema(
   schema: JsonSchema,
   path: string,
-  options: SchemaCheck & { readonly hasStatus: boolean },
+  options: SchemaCheck & { readonly hasStatus: boolean; readonly stored: JsonSchema | undefined },
 ): Cause[] {
   const check: Check = { compilePattern: options.compilePattern, causes: [] };
   const { causes } = check;
@@ -105,8 +108,10 @@ export function validateRootSchema(
   checkComplete(check, schema, schema, { structure: path, validation: path });
   checkSchema(check, schema, path, { defaults: undefined, isMetadata: false, isRoot: true });
   if (causes.length === 0) checkDefaults(check, schema, path);
-  const { ruleFaults, compilePattern } = options;
-  if (causes.length === 0 && ruleFaults) causes.push(...ruleFaults(compileSchema(schema, compilePattern), path));
+  const { ruleFaults, compilePattern, stored } = options;
+  if (causes.length === 0 && ruleFaults) {
+    causes.push(...ruleFaults(compileSchema(schema, compilePattern), path, jsonEqual(schema, stored)));
+  }
   return causes;
 }
 

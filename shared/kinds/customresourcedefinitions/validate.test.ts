@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { widgetDefinition, widgetVersion } from '../../../test/support/custom-definition.ts';
 import { compilePattern } from '../../patterns.ts';
+import { ruleFaults } from '../custom-resources/rules.ts';
 import type { JsonSchema } from '../custom-resources/schema-node.ts';
 import { withCondition } from './definition.ts';
 import { validateDefinition } from './validate.ts';
@@ -26,6 +27,41 @@ const causesOfSchema = (schema: JsonSchema, more = {}): readonly string[] =>
     ),
   ).map((text) => text.replaceAll('spec.versions[0].schema.openAPIV3Schema', '$'));
 const inSpec = (spec: JsonSchema): JsonSchema => ({ type: 'object', properties: { spec } });
+
+it('rules that a stored definition has may stay although one is too dear', () => {
+  const withRule = (rule: string, description: string) =>
+    stored(
+      widgetDefinition([
+        widgetVersion('v1', {
+          schema: {
+            openAPIV3Schema: {
+              type: 'object',
+              description,
+              properties: { a: { type: 'array', items: { type: 'string' }, 'x-kubernetes-validations': [{ rule }] } },
+            },
+          },
+          subresources: {},
+          selectableFields: [],
+        }),
+      ]),
+    );
+  const refusal = (definition: ReturnType<typeof stored>, old?: ReturnType<typeof stored>): readonly string[] =>
+    validateDefinition(definition, old, { subresource: '', compilePattern, ruleFaults }).map(({ message }) =>
+      message.replace(/ \(.*/, ''),
+    );
+  const dear = withRule('self.all(x, self.size() > 1 && self.size() > 2 && self.size() > 3)', 'a');
+  const tooDear = ['Forbidden: estimated rule cost exceeds budget by factor of 1.258290x'];
+  expect(refusal(dear)).toEqual(tooDear);
+  expect(refusal(dear, dear)).toEqual([]);
+  expect(refusal(withRule('self.all(x, self.size() > 1 && self.size() > 2 && self.size() > 3)', 'b'), dear)).toEqual(
+    tooDear,
+  );
+  const all = withRule('self.all(x, self.all(y, true))', 'a');
+  expect(refusal(all, all)).toEqual([
+    'Forbidden: contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema',
+    'Forbidden: x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema exceeds budget by factor of more than 100x',
+  ]);
+});
 
 describe('a definition', () => {
   it('that is valid has no causes', () => {

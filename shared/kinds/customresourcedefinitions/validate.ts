@@ -48,7 +48,7 @@ export function validateDefinition(
   if (subresource === 'status') return [...ofMetadata, ...ofStatus];
   return [
     ...ofMetadata,
-    ...validateSpec(spec, check),
+    ...validateSpec(spec, old?.spec, check),
     ...(old?.spec === undefined ? [] : validateChange(spec, old.spec, isEstablished(old))),
     ...ofStatus,
     ...validateStoredVersions(definition.status?.storedVersions ?? [], spec),
@@ -65,7 +65,7 @@ function validateChange(spec: Spec, old: Spec, isServed: boolean): Cause[] {
   ];
 }
 
-function validateSpec(spec: Spec, check: SchemaCheck): Cause[] {
+function validateSpec(spec: Spec, old: Spec | undefined, check: SchemaCheck): Cause[] {
   const causes: Cause[] = [];
   const { group, names, versions } = spec;
   if (group === '') causes.push(required('spec.group'));
@@ -77,7 +77,8 @@ function validateSpec(spec: Spec, check: SchemaCheck): Cause[] {
   }
   causes.push(...requiredOneOf('spec.scope', spec.scope, ['Cluster', 'Namespaced']));
   for (const [index, version] of versions.entries()) {
-    causes.push(...validateVersion(version, `spec.versions[${index}]`, check));
+    const stored = old?.versions.find(({ name }) => name === version.name)?.schema?.openAPIV3Schema;
+    causes.push(...validateVersion(version, `spec.versions[${index}]`, { ...check, stored }));
   }
   if (spec.preserveUnknownFields === true) {
     const rule =
@@ -135,7 +136,11 @@ function validateNames(names: Partial<Spec['names']>, path: string): Cause[] {
   return causes;
 }
 
-function validateVersion(version: DefinitionVersion, path: string, check: SchemaCheck): Cause[] {
+function validateVersion(
+  version: DefinitionVersion,
+  path: string,
+  check: SchemaCheck & { readonly stored: JsonSchema | undefined },
+): Cause[] {
   const causes: Cause[] = [];
   const errors = dns1035LabelErrors(version.name);
   if (errors.length > 0) causes.push(invalidValue(`${path}.name`, version.name, errors.join(',')));

@@ -32,6 +32,16 @@ export interface Checked {
   /** dyn where it is not known. */
   readonly type: CelType;
   readonly issues: readonly Issue[];
+  /** The type of a node of the expression. */
+  readonly typeOf: (node: Expression) => CelType;
+  /** undefined: the node is no call, or there is no such function. */
+  readonly callOf: (node: Expression) => CheckedCall | undefined;
+}
+
+/** A function, with a leading dot if it is called on its first argument, and what a call may mean by its types. */
+export interface CheckedCall {
+  readonly name: string;
+  readonly overloads: readonly Overload[];
 }
 
 /** Issues of one expression. */
@@ -54,6 +64,8 @@ type Scope = ReadonlyMap<string, CelType>;
 export function checkTypes(environment: Environment, expression: Expression): Checked {
   const issues: Issue[] = [];
   const known: Substitution = new Map();
+  const types = new Map<Expression, CelType>();
+  const calls = new Map<Expression, CheckedCall>();
   let parameters = 0;
   /** Above 0 within the arguments of `format`. Their literals may have items of several types. */
   let formats = 0;
@@ -87,6 +99,12 @@ export function checkTypes(environment: Environment, expression: Expression): Ch
   const isVariable = (scope: Scope) => (name: string) => scope.has(name) || environment.variables.has(name);
 
   function typeOfNode(node: Expression, scope: Scope): CelType {
+    const type = typeOfAny(node, scope);
+    types.set(node, type);
+    return type;
+  }
+
+  function typeOfAny(node: Expression, scope: Scope): CelType {
     switch (node.kind) {
       case 'constant':
         return constantType(node.value);
@@ -196,7 +214,8 @@ export function checkTypes(environment: Environment, expression: Expression): Ch
     const namespaced = namespacedFunction(environment, node, isVariable(scope));
     const isMember = node.target !== undefined && namespaced === undefined;
     const shownName = namespaced ?? withoutDot(node.name);
-    const overloads = environment.functions.get(isMember ? `.${node.name}` : shownName);
+    const name = isMember ? `.${node.name}` : shownName;
+    const overloads = environment.functions.get(name);
     const nodes = isMember && node.target !== undefined ? [node.target, ...node.args] : node.args;
     const isFormat = isMember && node.name === 'format';
     formats += isFormat ? 1 : 0;
@@ -206,22 +225,23 @@ export function checkTypes(environment: Environment, expression: Expression): Ch
       return report(node.at, `undeclared reference to '${shownName}' (in container '')`);
     }
     const results = overloads.flatMap((overload) => resultOf(overload, args));
+    calls.set(node, { name, overloads: results.map(({ overload }) => overload) });
     const [first, ...others] = results;
     if (first === undefined) return noOverload(node.at, shownName, args, isMember);
     if (others.length === 0) {
-      for (const [name, type] of first.known) known.set(name, type);
+      for (const [parameter, type] of first.known) known.set(parameter, type);
       return resolved(first.type);
     }
     const text = typeText(first.type);
     return others.every(({ type }) => typeText(type) === text) ? first.type : DYN;
   }
 
-  function resultOf(overload: Overload, args: readonly CelType[]): { type: CelType; known: Substitution }[] {
+  function resultOf(overload: Overload, args: readonly CelType[]) {
     if (overload.params.length !== args.length) return [];
     const instance = instantiated(overload);
     const trial: Substitution = new Map(known);
     if (!instance.params.every((param, i) => isAssignable(param, args[i] as CelType, trial))) return [];
-    return [{ type: substitute(instance.result, trial), known: trial }];
+    return [{ overload, type: substitute(instance.result, trial), known: trial }];
   }
 
   /** The overload with type parameters of its own. */
@@ -322,8 +342,13 @@ export function checkTypes(environment: Environment, expression: Expression): Ch
     if (!fits(BOOL, type)) noOverload(node.at, operator, [BOOL, type]);
   }
 
-  const type = typeOfNode(expression, new Map());
-  return { type: substitute(type, known, true), issues };
+  const final = (type: CelType): CelType => substitute(type, known, true);
+  return {
+    type: final(typeOfNode(expression, new Map())),
+    issues,
+    typeOf: (node) => final(types.get(node) ?? DYN),
+    callOf: (node) => calls.get(node),
+  };
 }
 
 /** The types of the variables of a fold. undefined: the type has no items. */

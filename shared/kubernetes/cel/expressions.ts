@@ -7,6 +7,7 @@ import { addressFunctions } from './addresses.ts';
 import { authorizerFunctions } from './authorizer.ts';
 import { checkTypes } from './check.ts';
 import { type Environment, withoutDot } from './environment.ts';
+import { estimateCost, type SizeAt } from './estimate.ts';
 import { extensionFunctions } from './extensions.ts';
 import { type Declaration, declare, type Functions, functionsOf, readsFirst } from './functions.ts';
 import { type Activation, CostExceeded, compile, Run } from './interpret.ts';
@@ -70,6 +71,12 @@ export function readsVariable(source: string, name: string): boolean {
   const reads = (node: Expression): boolean =>
     (node.kind === 'identifier' && withoutDot(node.name) === name) || childrenOf(node).some(reads);
   return parsed.kind !== 'malformed' && reads(parsed.expression);
+}
+
+/** What an expression that compiles costs at most. Units of cel-go; infinite where a size has no bound. */
+export function expressionCostMax(environment: Environment, source: string, sizeAt: SizeAt): number {
+  const parsed = parseExpression(source);
+  return parsed.kind === 'malformed' ? 0 : estimateCost(environment, parsed.expression, sizeAt);
 }
 
 /** @param results the expression must have one of these types */
