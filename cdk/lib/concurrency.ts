@@ -46,9 +46,9 @@ export const MARK_CONCURRENCY_MAX = 1_000;
 /** AWS's default limit. A new account may have 10: then the deployment is refused before it changes anything. */
 const ACCOUNT_CONCURRENCY_DEFAULT = 1_000;
 /** Share of an account's executions that marks may use. */
-const MARK_SHARE = 0.2;
+export const MARK_SHARE = 0.2;
 /** 100,000 nodes are marked within three ticks; more executions would only conflict (docs/decisions/0027). */
-const MARK_CONCURRENCY = 32;
+export const MARK_CONCURRENCY = 32;
 
 /** The reservations for an account with this limit: none when they would leave less than 100 unreserved. */
 export function adviceFor(accountConcurrency: number, nodes: number, policy: Policy): ReservedConcurrency {

@@ -84,6 +84,8 @@ output "endpoint" {
 }
 
 const ENTRY = `  access_entries = [{ arn = "arn:aws:iam::111122223333:role/Team", groups = ["nodekeeper:admins"] }]`;
+const POLICY = `  policy              = { nodeMonitorGracePeriodSeconds = 60, fullDisruption = "hold" }
+  account_concurrency = 10`;
 const isCode = (change: string): boolean => change.endsWith('.zip');
 
 describe.skipIf(PLUGINS === '')(`terraform apply${SKIPPED}`, () => {
@@ -96,7 +98,7 @@ describe.skipIf(PLUGINS === '')(`terraform apply${SKIPPED}`, () => {
       join(folder, 'cli.tfrc'),
       `disable_checkpoint = true\nprovider_installation {\n  filesystem_mirror {\n    path = "${PLUGINS}"\n  }\n}\n`,
     );
-    writeConfiguration(cloud.url, ENTRY);
+    writeConfiguration(cloud.url, `${ENTRY}\n${POLICY}`);
     const { code, output } = await terraform('init');
     expect(output).toContain('successfully initialized');
     expect(code).toBe(0);
@@ -126,12 +128,32 @@ describe.skipIf(PLUGINS === '')(`terraform apply${SKIPPED}`, () => {
     const stack = cloud.stacks.get('Nodekeeper')!;
     expect(stack.parameters).toMatchObject({ ClusterId: 'nodekeeper', StaticTokens: '[]', CodeBucket: name });
     expect(stack.code).toHaveLength(NAMES.length);
+    expect(JSON.parse(stack.parameters['Policy']!)).toEqual({
+      nodeMonitorGracePeriodSeconds: 60,
+      fullDisruption: 'hold',
+    });
+    expect(stack.parameters).toMatchObject({
+      DetectionSeconds: '65',
+      ReserveExecutions: 'false',
+      MarkConcurrencyMax: '2',
+    });
+  });
+
+  it('refuses a policy that functions would refuse, with every fault', { timeout: COMMAND_MS }, async () => {
+    const before = cloud.changes.length;
+    const wrong = POLICY.replace('60', '20').replace('"hold"', '"hold", watchMode = "stream"');
+    writeConfiguration(cloud.url, `${ENTRY}\n${wrong}`);
+    const { code, output } = await terraform('apply', '-auto-approve');
+    expect(output).toContain('policy.nodeMonitorGracePeriodSeconds must be a whole number from 23 to 31536000: 20');
+    expect(output).toContain('policy.watchMode is no input of this module: "stream"');
+    expect(code).toBe(1);
+    expect(cloud.changes.slice(before)).toEqual([]);
   });
 
   it('keeps the former code when an update fails', { timeout: COMMAND_MS }, async () => {
     const before = cloud.changes.length;
     cloud.failure = 'The role may not be changed';
-    writeConfiguration(cloud.url, ENTRY.replace('Team', 'OtherTeam'));
+    writeConfiguration(cloud.url, `${ENTRY.replace('Team', 'OtherTeam')}\n${POLICY}`);
     const { code, output } = await terraform('apply', '-auto-approve');
     cloud.failure = undefined;
     expect(output).toContain('The role may not be changed');

@@ -3,10 +3,14 @@ import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { policyOf } from '../../cdk/lib/cluster-props.ts';
+import { markConcurrencyOf, reservedConcurrencyOf } from '../../cdk/lib/concurrency.ts';
 import { functionList } from '../../functions/function-list.ts';
 import { buildTerraformModule } from '../../scripts/release/terraform/build.ts';
+import { policyInputs } from '../../scripts/release/terraform/policy-inputs.ts';
 import {
   codeHash,
+  moduleSettings,
   type OptionSet,
   type OptionValues,
   optionSets,
@@ -15,6 +19,9 @@ import {
   templateName,
   templateOf,
 } from '../../scripts/release/terraform/templates.ts';
+import { parsePolicy } from '../../shared/config/policy.ts';
+import { defined } from '../../shared/defined.ts';
+import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import { allPairs } from '../cdk/all-pairs.ts';
 import { synthesise } from '../cdk/synthesised.ts';
 import { parseHcl } from '../support/hcl.ts';
@@ -179,29 +186,89 @@ describe('the templates', () => {
     alarmTopicArn: 'arn:aws:sns:eu-west-1:111122223333:alarms',
   };
   const YES_NO = [false, true];
-  const sets = allPairs<number | boolean>([[1_000, 10_000], YES_NO, YES_NO, YES_NO]).map(
-    ([nodesMax, network, customerKey, alarmTopic]) => ({ nodesMax, network, customerKey, alarmTopic }) as OptionSet,
+  const boundaryArn = 'arn:aws:iam::111122223333:policy/Boundary';
+  const sets = allPairs<number | boolean>([[1_000, 10_000], YES_NO, YES_NO, YES_NO, YES_NO, YES_NO, YES_NO]).map(
+    ([nodesMax, network, customerKey, alarmTopic, isNewAccount, hasBoundary, hasPolicy]) => ({
+      set: { nodesMax, network, customerKey, alarmTopic } as OptionSet,
+      more: defined({
+        accountConcurrency: isNewAccount ? 10 : undefined,
+        permissionsBoundaryArn: hasBoundary ? boundaryArn : undefined,
+        policy: hasPolicy ? policyWith(({ least }) => least, 1) : undefined,
+      }),
+    }),
   );
 
-  it.each(sets)(
-    'are those of the construct but for the code: $nodesMax, $network, $customerKey, $alarmTopic',
-    (set) => {
-      const given = {
-        ClusterId: values.clusterId,
-        SubnetIds: values.subnetIds,
-        SecurityGroupIds: values.securityGroupIds,
-        AlarmTopicArn: values.alarmTopicArn,
-      };
-      const { Parameters: _parameters, ...found } = filled(withoutCode(templateIn(set)), given) as Template;
-      const {
-        Parameters: _own,
-        Rules: _rules,
-        ...expected
-      } = filled(withoutCode(synthesise(propsOf(set, values)).toJSON() as Template), {}) as Template;
-      expect(found).toEqual(expected);
-    },
-  );
+  it.each(sets)('are those of the construct but for the code: $set, $more', ({ set, more }) => {
+    const props = propsOf(set, { ...values, ...more });
+    const policy = policyOf(props);
+    const given = {
+      ClusterId: values.clusterId,
+      SubnetIds: values.subnetIds,
+      SecurityGroupIds: values.securityGroupIds,
+      AlarmTopicArn: values.alarmTopicArn,
+      Policy: JSON.stringify(policy),
+      DetectionSeconds: String(policy.nodeMonitorGracePeriodSeconds + policy.nodeMonitorPeriodSeconds),
+      ReserveExecutions: String(more.accountConcurrency === undefined),
+      MarkConcurrencyMax: markConcurrencyOf(props),
+      PermissionsBoundaryArn: more.permissionsBoundaryArn ?? '',
+    };
+    const { Parameters: _parameters, Conditions, ...template } = withoutCode(templateIn(set));
+    const conditions = Object.entries(filled(Conditions, given) as object);
+    const own = Object.fromEntries(conditions.filter(([, value]) => typeof value === 'boolean'));
+    const others = Object.fromEntries(conditions.filter(([name]) => !Object.hasOwn(own, name)));
+    const found = { ...(filled(template, given, own) as object), ...(conditions.length > 2 && { Conditions: others }) };
+    const {
+      Parameters: _own,
+      Rules: _rules,
+      ...expected
+    } = filled(withoutCode(synthesise(props).toJSON() as Template), {}) as Template;
+    expect(found).toEqual(expected);
+  });
 });
+
+describe('the policy', () => {
+  const inputs = Object.entries(policyInputs());
+
+  it('has inputs that no rule relates to each other', () => {
+    const values = inputs.map(([, input]) => ('values' in input ? input.values : [input.least, input.most]));
+    for (const combination of allPairs<unknown>(values)) {
+      const policy = Object.fromEntries(inputs.map(([field], index) => [field, combination[index]]));
+      expect(parsePolicy(policy)).toMatchObject({ kind: 'ok' });
+    }
+  });
+
+  it('has bounds that are the last allowed values', () => {
+    for (const [field, input] of inputs) {
+      const beyond = 'values' in input ? ['other'] : [input.least - 0.001, input.most + (input.isWhole ? 1 : 0.001)];
+      for (const value of beyond) expect(parsePolicy({ [field]: value }), field).toMatchObject({ kind: 'faults' });
+    }
+  });
+
+  it('is described by the README of the module', () => {
+    const [, list = ''] = textOf('README.md').split('| `policy` |');
+    const named = [...(list.split('\n')[0] ?? '').matchAll(/`(\w+)`/g)].map(([, name]) => name);
+    expect(named).toEqual(inputs.map(([field]) => field));
+  });
+
+  it('begins where a fleet of the size reserves executions', () => {
+    const { reservingConcurrency } = moduleSettings();
+    for (const [nodesMax, limit] of Object.entries(reservingConcurrency)) {
+      const countAt = (accountConcurrency: number) =>
+        Object.keys(reservedConcurrencyOf({ nodesMax: Number(nodesMax), accountConcurrency }, defaultPolicy)).length;
+      expect([countAt(limit - 1), countAt(limit) > 0]).toEqual([0, true]);
+    }
+  });
+});
+
+/** Every input of the module differs from its default. */
+function policyWith(ofNumber: (input: { readonly least: number }) => number, at: number): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(policyInputs()).map(([field, input]) => [
+      field,
+      'values' in input ? input.values[at] : ofNumber(input),
+    ]),
+  );
+}
 
 /** A parameter in `Fn::Sub`. */
 const hole = (name: string): string => `\${${name}}`;
@@ -214,17 +281,33 @@ function withoutCode(template: Template): Template {
   return { ...template, Resources: Object.fromEntries(resources) };
 }
 
-/** With values in place of references, and texts that are next to each other joined, as the CDK writes them. */
-function filled(value: unknown, values: Readonly<Record<string, unknown>>): unknown {
-  if (Array.isArray(value)) return value.map((each) => filled(each, values));
+/**
+ * With values in place of references, the parts that conditions choose, and texts that are next to each other joined,
+ * as the CDK writes them. Undefined: AWS::NoValue.
+ */
+function filled(
+  value: unknown,
+  values: Readonly<Record<string, unknown>>,
+  conditions: Readonly<Record<string, unknown>> = {},
+): unknown {
+  const inner = (each: unknown): unknown => filled(each, values, conditions);
+  if (Array.isArray(value)) return value.map(inner);
   if (typeof value !== 'object' || value === null) return value;
   const entries = Object.entries(value);
   const [[name, argument] = ['', undefined]] = entries;
-  if (entries.length === 1 && name === 'Ref' && Object.hasOwn(values, String(argument)))
-    return values[String(argument)];
-  const done = Object.fromEntries(entries.map(([key, each]) => [key, filled(each, values)]));
-  if (entries.length !== 1 || name !== 'Fn::Join') return done;
-  const [separator, parts] = done['Fn::Join'] as [string, unknown[]];
+  if (entries.length === 1 && name === 'Ref') {
+    if (argument === 'AWS::NoValue') return undefined;
+    if (Object.hasOwn(values, String(argument))) return values[String(argument)];
+  }
+  const done = defined(Object.fromEntries(entries.map(([key, each]) => [key, inner(each)])));
+  if (entries.length !== 1) return done;
+  const args = Object.values(done)[0] as unknown[];
+  if (name === 'Fn::Equals' && args.every((each) => typeof each === 'string')) return args[0] === args[1];
+  if (name === 'Fn::Not' && typeof args[0] === 'boolean') return !args[0];
+  const holds = name === 'Fn::If' ? conditions[String(args[0])] : undefined;
+  if (typeof holds === 'boolean') return inner((argument as unknown[])[holds ? 1 : 2]);
+  if (name !== 'Fn::Join') return done;
+  const [separator, parts] = args as [string, unknown[]];
   if (separator !== '' || !Array.isArray(parts)) return done;
   const joined: unknown[] = [];
   for (const part of parts) {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { functionList } from '../../../functions/function-list.ts';
 import { packFolder } from '../archive.ts';
 import { ROOT } from '../manifest.ts';
-import { codeHash, codeOf, optionSets, templateName, templateOf } from './templates.ts';
+import { codeHash, codeOf, moduleSettings, optionSets, templateName, templateOf } from './templates.ts';
 
 const MODULE = join(ROOT, 'scripts/release/terraform/module');
 
@@ -23,6 +23,7 @@ export function buildTerraformModule(folder: string): void {
     mkdirSync(directory, { recursive: true });
     for (const [file, bytes] of codeOf(name)) writeFileSync(join(directory, file), bytes);
   }
+  writeFileSync(join(folder, 'settings.json'), `${JSON.stringify(moduleSettings(), undefined, 2)}\n`);
   const hashes = Object.fromEntries(functionList.map(({ name }) => [name, codeHash(name)]));
   writeFileSync(join(folder, 'functions.json'), `${JSON.stringify(hashes, undefined, 2)}\n`);
 }

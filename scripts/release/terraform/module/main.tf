@@ -26,6 +26,24 @@ locals {
   bucket               = var.code_bucket == null ? aws_s3_bucket.code[0].id : data.aws_s3_bucket.code[0].id
   bucket_regional_name = var.code_bucket == null ? aws_s3_bucket.code[0].bucket_regional_domain_name : data.aws_s3_bucket.code[0].bucket_regional_domain_name
 
+  settings = jsondecode(file("${path.module}/settings.json"))
+
+  # A number in quotes is a number.
+  given_policy = {
+    for name, value in var.policy : name => try(tonumber(value), tobool(value), value) if value != null
+  }
+  policy_faults = [
+    for name, value in local.given_policy :
+    "policy.${name} ${try(local.settings.policyInputs[name].rule, "is no input of this module")}: ${jsonencode(value)}"
+    if !try(contains(local.settings.policyInputs[name].values, value), false) && !try(
+      value >= local.settings.policyInputs[name].least && value <= local.settings.policyInputs[name].most &&
+      (floor(value) == value || !local.settings.policyInputs[name].isWhole),
+      false,
+    )
+  ]
+  policy        = merge(var.network == null ? {} : { watchMode = "longPoll" }, local.given_policy)
+  grace_seconds = try(local.given_policy.nodeMonitorGracePeriodSeconds, local.settings.gracePeriodSeconds)
+
   # The parameters of each template, and those of an option.
   parameters = {
     ClusterId         = var.cluster_id
@@ -33,6 +51,15 @@ locals {
     CodeBucket        = local.bucket
     CodePrefix        = var.code_prefix
     AccessEntriesHash = local.access_entries_hash
+    Policy            = jsonencode(local.policy)
+    DetectionSeconds  = local.grace_seconds + local.settings.detectionSeconds - local.settings.gracePeriodSeconds
+
+    ReserveExecutions = var.account_concurrency >= local.settings.reservingConcurrency[tostring(var.nodes_max)]
+    MarkConcurrencyMax = max(local.settings.markConcurrency.least, min(
+      local.settings.markConcurrency.most,
+      floor(var.account_concurrency * local.settings.markConcurrency.share),
+    ))
+    PermissionsBoundaryArn = var.permissions_boundary_arn == null ? "" : var.permissions_boundary_arn
   }
   network_parameters = {
     SubnetIds        = var.network == null ? "" : join(",", var.network.subnet_ids)
@@ -185,6 +212,13 @@ resource "aws_cloudformation_stack" "cluster" {
     var.network == null ? {} : local.network_parameters,
     var.alarm_topic_arn == null ? {} : local.alarm_parameters,
   )
+
+  lifecycle {
+    precondition {
+      condition     = length(local.policy_faults) == 0
+      error_message = join("\n", local.policy_faults)
+    }
+  }
 
   timeouts {
     create = "60m"

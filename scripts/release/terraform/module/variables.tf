@@ -52,6 +52,34 @@ variable "nodes_max" {
   }
 }
 
+variable "policy" {
+  description = "Fields of the policy that differ from their default, such as { nodeMonitorGracePeriodSeconds = 60 }. README.md lists them."
+  type        = any
+  default     = {}
+
+  validation {
+    condition     = can(keys(var.policy))
+    error_message = "policy must be an object of policy fields."
+  }
+}
+
+variable "account_concurrency" {
+  description = "Concurrent executions that Lambda allows in the account and Region. A new account may have 10: then nothing is reserved."
+  type        = number
+  default     = 1000
+
+  validation {
+    condition     = var.account_concurrency >= 1 && floor(var.account_concurrency) == var.account_concurrency
+    error_message = "account_concurrency must be a whole number from 1."
+  }
+}
+
+variable "permissions_boundary_arn" {
+  description = "IAM policy that limits every role of the cluster."
+  type        = string
+  default     = null
+}
+
 variable "network" {
   description = "Private subnets from which the functions call AWS. Watches are then answered by polls. Null: Lambda's own network."
   type = object({
