@@ -19,6 +19,7 @@ export interface WorkloadPorts {
 }
 
 export interface WorkloadDependencies extends WorkDependencies, WorkloadPorts {
+  readonly admitObjects: AdmitObjects;
   /** ResourceQuotas and LimitRanges of namespaces. */
   readonly namespacePolicies: NamespacePolicies;
   readonly definitions: DefinitionCatalog;
@@ -46,6 +47,7 @@ const copyOf = <Kind extends KubeObject>(common: WorkDependencies, resource: str
 export const workloadDependencies = (common: WorkDependencies, ports: WorkloadPorts): WorkloadDependencies => ({
   ...common,
   ...ports,
+  admitObjects: ports.admitObjects ?? (async (_creator, _of, objects) => ({ kind: 'decided', objects })),
   namespacePolicies: namespacePolicies(common.objects, common.clock),
   definitions: definitionCatalog(common),
   budgets: knownSelectors(common.objects, common.clock, 'poddisruptionbudgets'),

@@ -144,8 +144,9 @@ describe.skipIf(PLUGINS === '')(`terraform apply${SKIPPED}`, () => {
     const wrong = POLICY.replace('60', '20').replace('"hold"', '"hold", watchMode = "stream"');
     writeConfiguration(cloud.url, `${ENTRY}\n${wrong}`);
     const { code, output } = await terraform('apply', '-auto-approve');
-    expect(output).toContain('policy.nodeMonitorGracePeriodSeconds must be a whole number from 23 to 31536000: 20');
-    expect(output).toContain('policy.watchMode is no input of this module: "stream"');
+    const text = output.replaceAll(/\s+/g, ' ');
+    expect(text).toContain('policy.nodeMonitorGracePeriodSeconds must be a whole number from 23 to 31536000: 20');
+    expect(text).toContain('policy.watchMode is no input of this module: "stream"');
     expect(code).toBe(1);
     expect(cloud.changes.slice(before)).toEqual([]);
   });

@@ -243,7 +243,7 @@ async function createOn(
 ): Promise<Applied | 'overtaken'> {
   const { set, ref, uid, hash, fence, nowMs } = sync;
   if (missing.length === 0) return { kind: 'applied', fence };
-  const nodes = dependencies.admitObjects === undefined ? missing : inTurn(missing, nowMs);
+  const nodes = inTurn(missing, nowMs);
   const generation = set.metadata.annotations?.[GENERATION_ANNOTATION];
   const template = daemonTemplate(set.spec?.template, {
     [REVISION_LABEL]: hash,

@@ -1,6 +1,6 @@
 /** What a POST asks about a new object of a controller: policies and webhooks, and the quotas of its namespace. */
 
-import type { Admission, AdmissionWait, Creator, MadeObject } from '../../../shared/admission/created-object.ts';
+import type { AdmissionWait, Creator, MadeObject } from '../../../shared/admission/created-object.ts';
 import { defined } from '../../../shared/defined.ts';
 import { checkQuota } from '../../../shared/kinds/quotas/quota.ts';
 import type { CountedResource } from '../../../shared/kinds/quotas/usage.ts';
@@ -47,7 +47,7 @@ export async function permitted(
       return invalidObject(group === '' ? kind : `${kind}.${group}`, prepared, lost, LOST);
     },
   };
-  const admission = await admitted(dependencies, creator, { group, resource }, made);
+  const admission = await dependencies.admitObjects(creator, { group, resource }, [made]);
   if (admission.kind === 'waiting') return admission;
   const [outcome = made] = admission.objects;
   const retryMs = REFUSED_RETRY_MS;
@@ -57,15 +57,6 @@ export async function permitted(
   const charging = { group, resource, namespace, nowMs: dependencies.clock.nowMs() };
   const { quotas, refusal } = await chargedObjects(dependencies, charging, [object]);
   return refusal === undefined ? { kind: 'permitted', object, quotas } : { kind: 'refused', message: refusal, retryMs };
-}
-
-async function admitted(
-  { admitObjects }: Pick<WorkloadDependencies, 'admitObjects'>,
-  creator: Creator,
-  of: CountedResource,
-  made: MadeObject,
-): Promise<Admission> {
-  return admitObjects === undefined ? { kind: 'decided', objects: [made] } : admitObjects(creator, of, [made]);
 }
 
 function lostField(compared: NewObject['compared'], object: KubeObject, changed: KubeObject): string | undefined {

@@ -9,7 +9,6 @@
  * committed whole transactions, or none. A transaction that is sent twice is refused the second time.
  */
 
-import type { Admission } from '../../../shared/admission/created-object.ts';
 import type { DecisionDraft } from '../../../shared/decisions/decision-record.ts';
 import { defined } from '../../../shared/defined.ts';
 import { subjectOf } from '../../../shared/events/record-event.ts';
@@ -163,7 +162,8 @@ export async function createPods(
     });
     const refusedAt = made.findIndex(({ kind }) => kind !== 'made');
     if (refusedAt >= 0) return failed(refusedAt, made[refusedAt]!);
-    const admission = await admitted(dependencies, owner, made);
+    const pods = made.filter((each) => each.kind === 'made');
+    const admission = await dependencies.admitObjects(owner, PODS, pods);
     if (admission.kind === 'waiting') {
       const { retryMs, failure: message } = admission;
       const failure = message === undefined ? undefined : ({ reason: 'FailedCreate', message } as const);
@@ -258,15 +258,6 @@ interface Refused {
 }
 
 const podsIn = (each: PodCreation): readonly KubePod[] => (each.kind === 'made' ? [each.object] : []);
-
-async function admitted(
-  { admitObjects }: WorkloadDependencies,
-  { kind, object }: PodOwner,
-  made: readonly PodCreation[],
-): Promise<Admission> {
-  const pods = made.filter((each) => each.kind === 'made');
-  return admitObjects === undefined ? { kind: 'decided', objects: pods } : admitObjects({ kind, object }, PODS, pods);
-}
 
 async function refusal(
   dependencies: WorkloadDependencies,

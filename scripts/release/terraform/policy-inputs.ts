@@ -1,5 +1,5 @@
 /**
- * Policy fields that are inputs of the module. Each changes only what functions read, so one template serves all values.
+ * Policy fields that are inputs of the module. Each changes only what functions read: one template serves all values.
  * Terraform cannot run the rules of a policy. So a field has the range that they leave it beside defaults.
  */
 import { parsePolicy } from '../../../shared/config/policy.ts';
