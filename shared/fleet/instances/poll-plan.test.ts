@@ -1,10 +1,13 @@
 /** Which nodes a tick asks EC2 about, when there are more than it may ask about at once. */
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { memoryCloud } from '../../../demo/ec2/cloud.ts';
 import { fleetControllers } from '../../../server/fleet-controllers.ts';
 import { memoryItemStore } from '../../store/memory/item-store.ts';
+import { textHash } from '../../text.ts';
 import { slotOf } from '../../ticks/tick.ts';
 import { defaultPolicy } from '../policy.ts';
+import { type AskedSeconds, isComparisonDue, planPolls } from './poll-plan.rule.ts';
+import type { PollStrides } from './watch-list.rule.ts';
 import { cloudStore } from './watch-list-store.ts';
 
 const START_MS = Date.UTC(2026, 0, 1);
@@ -100,4 +103,85 @@ it('stores no time while every node is due at every tick', async () => {
   const { items, tickAt } = await watching(10);
   await tickAt(0);
   expect(items.items('control').filter(({ pk }) => pk === 'cloud-asked')).toEqual([]);
+});
+
+describe('the groups of a tick', () => {
+  const GROUPS = 128;
+  const NOW_SECONDS = 1_000_000;
+  /** A node of this group. */
+  const row = (group: number, name: string) => {
+    let suffix = 0;
+    while (textHash(`${name}${suffix}`) % GROUPS !== group) suffix += 1;
+    return { nodeName: `${name}${suffix}`, seen: { memory: {} } };
+  };
+  const everyTick = { open: 1, longSame: 1, areAllDue: true, perTick: { open: 9, longSame: 9 } };
+  /** Nodes named `o…` have an open answer. */
+  const stridesOf = (over: Partial<PollStrides>): PollStrides => ({
+    ...everyTick,
+    classOf: (each) => ((each as ReturnType<typeof row>).nodeName.startsWith('o') ? 'open' : 'longSame'),
+    strideOf: () => 1,
+    ...over,
+  });
+  const askedBefore = (seconds: Readonly<Record<number, number>>) =>
+    Array.from({ length: GROUPS }, (_, group) => NOW_SECONDS - (seconds[group] ?? 10_000));
+  const planOf = (rows: readonly ReturnType<typeof row>[], strides: Partial<PollStrides>, asked: AskedSeconds = {}) =>
+    planPolls(rows, stridesOf(strides), { slotStartMs: NOW_SECONDS * 1_000 + 999, periodSeconds: 5, asked });
+
+  it('are those that have waited for their interval, or have a time in the future', () => {
+    const rows = [1, 2, 3, 4].map((group) => row(group, 'a'));
+    const [, , short, future] = rows;
+    const asked = askedBefore({ 1: 14, 2: 14, 3: 15, 4: -2 });
+    expect(planOf(rows, { longSame: 3 }, { longSame: asked }).due).toEqual([short, future]);
+  });
+
+  it('are the longest waiting ones, in the order of their numbers, until they have the nodes of a tick', () => {
+    const rows = [7, 5, 6, 8].flatMap((group) => [row(group, 'a'), row(group, 'b')]);
+    const dueOf = (longSame: number) =>
+      planOf(rows, { longSame: 2, perTick: { open: 9, longSame } }, { longSame: askedBefore({ 8: 20_000 }) }).due.map(
+        ({ nodeName }) => textHash(nodeName) % GROUPS,
+      );
+    expect([1, 2, 3, 4, 5].map((perTick) => dueOf(perTick).join())).toEqual([
+      '8,8',
+      '8,8',
+      '8,8,5,5',
+      '8,8,5,5',
+      '8,8,5,5,6,6',
+    ]);
+  });
+
+  it('are never those of a class that is due at every tick, whose times stay as they are', () => {
+    const [open, same] = [row(3, 'o'), row(3, 'a')];
+    const asked = { open: askedBefore({ 3: 0 }), longSame: askedBefore({ 3: 9 }) };
+    const plan = planOf([open, same], { longSame: 2 }, asked);
+    expect(plan.due).toEqual([open]);
+    expect(plan.askedAfter(new Set([open]))).toEqual({ ...asked, longSame: askedBefore({ 3: 9 }) });
+    expect(planOf([open, same], {}, asked).askedAfter(new Set([open, same]))).toBeUndefined();
+  });
+
+  it('have their new time when all their nodes were processed; other times stay, and absent ones are 0', () => {
+    const [whole, part, alone] = [[row(1, 'a'), row(1, 'b')], [row(2, 'a'), row(2, 'b')], row(3, 'a')];
+    const plan = planOf([...whole, ...part, alone], { longSame: 2 }, {});
+    expect(plan.due).toEqual([...whole, ...part, alone]);
+    const after = plan.askedAfter(new Set([...whole, part[0]!]))?.longSame;
+    expect(after).toEqual(Array.from({ length: GROUPS }, (_, group) => (group === 1 ? NOW_SECONDS : 0)));
+  });
+
+  it.each([
+    [undefined, 10_000_000, false],
+    [0, 299_999, false],
+    [0, 599_000, true],
+  ])('a row compared at %s is compared again after 300 to 599 s: at %i: %s', (comparedMs, nowMs, isDue) => {
+    const names = Array.from({ length: 1_000 }, (_, index) => `n${index}`);
+    const due = names.filter((nodeName) => isComparisonDue({ nodeName, seen: { memory: {}, comparedMs } }, nowMs));
+    expect(due).toHaveLength(isDue ? names.length : 0);
+  });
+
+  it('rows are compared at their own moments', () => {
+    const names = Array.from({ length: 1_000 }, (_, index) => `n${index}`);
+    const dueAt = (seconds: number) =>
+      names.filter((nodeName) => isComparisonDue({ nodeName, seen: { memory: {}, comparedMs: 0 } }, seconds * 1_000));
+    const atMoment = names.filter((name) => textHash(name) % 300 === 200);
+    expect(dueAt(500).length - dueAt(499).length).toBe(atMoment.length);
+    expect(dueAt(500)).toEqual(expect.arrayContaining(atMoment));
+  });
 });
