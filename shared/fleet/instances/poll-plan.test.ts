@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { memoryCloud } from '../../../demo/ec2/cloud.ts';
 import { fleetControllers } from '../../../server/fleet-controllers.ts';
+import { defined } from '../../defined.ts';
 import { memoryItemStore } from '../../store/memory/item-store.ts';
 import { textHash } from '../../text.ts';
 import { slotOf } from '../../ticks/tick.ts';
@@ -172,7 +173,7 @@ describe('the groups of a tick', () => {
     [0, 599_000, true],
   ])('a row compared at %s is compared again after 300 to 599 s: at %i: %s', (comparedMs, nowMs, isDue) => {
     const names = Array.from({ length: 1_000 }, (_, index) => `n${index}`);
-    const due = names.filter((nodeName) => isComparisonDue({ nodeName, seen: { memory: {}, comparedMs } }, nowMs));
+    const due = names.filter((nodeName) => isComparisonDue({ nodeName, seen: { memory: {}, ...defined({ comparedMs }) } }, nowMs));
     expect(due).toHaveLength(isDue ? names.length : 0);
   });
 
