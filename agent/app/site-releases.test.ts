@@ -14,13 +14,14 @@ const end = (uid: string): readonly KubeRequest[] => [
 function sent(released: boolean) {
   const requests: KubeRequest[] = [];
   const asked: string[] = [];
+  let reconnects = 0;
   const api = withSiteReleases({
     api: {
       async send(request) {
         requests.push(request);
         return { kind: 'answered', status: 200, body: undefined };
       },
-      reconnect: () => undefined,
+      reconnect: () => void (reconnects += 1),
     },
     isOfSite: (uid) => uid === 'site' || uid === 'copy',
     isUnknown: (uid) => uid === 'copy',
@@ -29,7 +30,7 @@ function sent(released: boolean) {
       return released;
     },
   });
-  return { api, requests, asked };
+  return { api, requests, asked, reconnects: () => reconnects };
 }
 
 describe('the end of a pod of a site', () => {
@@ -54,5 +55,11 @@ describe('the end of a pod of a site', () => {
     for (const request of others) await api.send(request);
     await api.send({ method: 'GET', path: '/api/v1/pods' });
     expect([asked, requests.length]).toEqual([[], 5]);
+  });
+
+  it('needs the connection of the API itself', () => {
+    const { api, reconnects } = sent(true);
+    api.reconnect();
+    expect(reconnects()).toBe(1);
   });
 });

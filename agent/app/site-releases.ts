@@ -25,8 +25,7 @@ export function withSiteReleases({ api, isOfSite, release, isUnknown }: SiteRele
       if (uid !== undefined && isOfSite(uid) && !(await release(uid))) {
         return { kind: 'failed', cause: new Error(`the hub of the site has not released the pod with uid ${uid}`) };
       }
-      const reported = request.method === 'PATCH' ? textOf(recordOf(recordOf(request.body)['metadata'])['uid']) : '';
-      if (reported !== '' && isUnknown(reported)) return { kind: 'answered', status: 200, body: undefined };
+      if (isUnknown(metadataUid(request))) return { kind: 'answered', status: 200, body: undefined };
       return api.send(request);
     },
     reconnect: () => api.reconnect(),
@@ -34,9 +33,11 @@ export function withSiteReleases({ api, isOfSite, release, isUnknown }: SiteRele
 }
 
 /** The pod that the request says to have ended. Both requests name its uid (rules/pod-requests.ts). */
-function endedUid({ method, path, body }: KubeRequest): string | undefined {
-  if (!/^\/api\/v1\/namespaces\/[^/]+\/pods\/[^/]+(\/status)?$/.test(path)) return undefined;
-  const { preconditions, metadata, status } = recordOf(body);
-  if (method === 'DELETE') return textOf(recordOf(preconditions)['uid']);
-  return method === 'PATCH' && isTerminal(recordOf(status)) ? textOf(recordOf(metadata)['uid']) : undefined;
+function endedUid(request: KubeRequest): string | undefined {
+  const { preconditions, status } = recordOf(request.body);
+  if (request.method === 'DELETE') return textOf(recordOf(preconditions)['uid']);
+  return request.method === 'PATCH' && isTerminal(recordOf(status)) ? metadataUid(request) : undefined;
 }
+
+/** '' without one: no pod has it. */
+const metadataUid = ({ body }: KubeRequest): string => textOf(recordOf(recordOf(body)['metadata'])['uid']);

@@ -159,7 +159,8 @@ describe('the groups around pods', () => {
 
   it('share CPU by the requests of Burstable pods', () => {
     const burstable = pod({ requests: { cpu: '500m' } });
-    expect(qosFiles([burstable, burstable, pod({})])).toEqual({
+    const guaranteed = pod({ requests: { cpu: '2', memory: '1Gi' }, limits: { cpu: '2', memory: '1Gi' } });
+    expect(qosFiles([burstable, guaranteed, burstable, pod({})])).toEqual({
       burstable: { 'cpu.weight': '39' },
       besteffort: { 'cpu.weight': '1' },
     });

@@ -87,7 +87,7 @@ describe('thresholds of eviction', () => {
     [5, { kind: 'quantity', value: 5 }],
     ['500m', { kind: 'quantity', value: 0.5 }],
     ['10%', { kind: 'percent', percent: 10 }],
-    ['99.5%', { kind: 'percent', percent: 99.5 }],
+    ['99.55%', { kind: 'percent', percent: 99.55 }],
   ])('%s is one', (value, expected) => {
     expect(threshold(value)).toEqual({ 'memory.available': expected });
   });
@@ -96,9 +96,12 @@ describe('thresholds of eviction', () => {
     expect(threshold(value)).toEqual({});
   });
 
-  it.each(['0', '-1', 'x', '101%', '-5%', '1e1%', '%', '5.%', '0100%', 'x5%', true, null])('%s is refused', (value) => {
-    expect(threshold(value)).toEqual(refused);
-  });
+  it.each(['0', '-1', 'x', '101%', '-5%', '1e1%', '%', '5.%', '5%%', '0100%', 'x5%', true, null, ['5']])(
+    '%s is refused',
+    (value) => {
+      expect(threshold(value)).toEqual(refused);
+    },
+  );
 
   it('of signals that are not measured have no effect', () => {
     const others = ['allocatableMemory.available', 'containerfs.available', 'containerfs.inodesFree'];

@@ -113,7 +113,7 @@ function threshold(value: unknown): Read<ThresholdValue | undefined> {
 /** A quantity or percentage above 0. */
 function amount(written: string, expected: string): Read<ThresholdValue> {
   if (written.endsWith('%')) {
-    const percent = /^\d{1,3}(?:\.\d+)?%$/.test(written) ? Number(written.slice(0, -1)) : 0;
+    const percent = Number(/^(\d{1,3}(?:\.\d+)?)%$/.exec(written)?.[1] ?? 0);
     return percent > 0 && percent <= 100 ? read({ kind: 'percent', percent }) : unfit(expected);
   }
   const parsed = parseQuantity(written);

@@ -91,7 +91,8 @@ export async function serveRelay(options: RelayServerOptions): Promise<RelayServ
   });
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     if (request.url !== SITE_PATH || request.headers.upgrade !== SITE_PROTOCOL) {
-      socket.on('error', () => socket.destroy());
+      // An error has destroyed the socket.
+      socket.on('error', () => undefined);
       socket.end('HTTP/1.1 404 Not Found\r\nconnection: close\r\ncontent-length: 0\r\n\r\n');
       return;
     }

@@ -142,7 +142,8 @@ class Questions {
     const { remoteAddress: client = '' } = socket;
     this.#sockets.add(socket);
     socket.once('close', () => this.#sockets.delete(socket));
-    socket.on('error', () => socket.destroy());
+    // An error has destroyed the socket.
+    socket.on('error', () => undefined);
     socket.setTimeout(IDLE_MS, () => socket.destroy());
     let received = Buffer.alloc(0);
     socket.on('data', (piece: Buffer) => {

@@ -9,6 +9,7 @@ import { SilenceReport } from '../../app/silence-report.ts';
 import { SiteHub } from '../../app/site-hub.ts';
 import { SiteMember } from '../../app/site-member.ts';
 import { SITE_PATH, SITE_PROTOCOL } from '../../rules/site-message.ts';
+import { PROBE_TIMEOUT_MS } from '../../rules/site-watch.ts';
 import { makeRelayCertificate, makeSiteAuthority } from '../relay/certificates.ts';
 import { type RelayServer, serveRelay } from '../relay/relay-server.ts';
 import { systemTime } from '../system/time.ts';
@@ -279,9 +280,23 @@ describe('the answer to a probe', () => {
     const socket = connect({ host: address, port: witness.port, allowHalfOpen: true });
     await new Promise((resolve) => socket.once('end', resolve).resume());
     const closed = new Promise((resolve) => socket.once('close', resolve));
+    const startedAtMs = performance.now();
     await witness.close();
+    // Before the time limit of the connection.
+    expect(performance.now() - startedAtMs).toBeLessThan(PROBE_TIMEOUT_MS - 200);
     socket.end();
     await closed;
+  });
+
+  it('is given again when the connections that stay are over their time', async () => {
+    const witness = await serveWitness({ address, port: 0, nodeName: 'a' });
+    closers.push(() => witness.close());
+    const { port } = witness;
+    const staying = Array.from({ length: 32 }, () => connect({ host: address, port, allowHalfOpen: true }));
+    closers.push(() => staying.forEach((socket) => void socket.destroy()));
+    await Promise.all(staying.map((socket) => new Promise((resolve) => socket.once('end', resolve).resume())));
+    expect(await probeWitness({ node: 'a', address, port })).toBe(false);
+    await until(() => probeWitness({ node: 'a', address, port }), { withinMs: 10_000, everyMs: 200 });
   });
 
   it('is limited per second', async () => {

@@ -1,5 +1,6 @@
 /** The listener that shows that this machine lives, and the probe of another one (docs/witnesses.md). */
-import { connect, createServer, type Socket } from 'node:net';
+import { connect, createServer } from 'node:net';
+import { addAbortSignal } from 'node:stream';
 import type { ProbeWitness } from '../../ports/site.ts';
 import { witnessLine } from '../../rules/site-message.ts';
 import { PROBE_TIMEOUT_MS } from '../../rules/site-watch.ts';
@@ -25,13 +26,13 @@ export interface WitnessListener {
 
 /** Rejects if it cannot listen. */
 export async function serveWitness({ nodeName, ...where }: WitnessListenerOptions): Promise<WitnessListener> {
-  const open = new Set<Socket>();
+  const closing = new AbortController();
   let second = 0;
   let answers = 0;
   const server = createServer((socket) => {
-    open.add(socket);
-    socket.once('close', () => open.delete(socket));
-    socket.on('error', () => socket.destroy());
+    addAbortSignal(closing.signal, socket);
+    // An error has destroyed the socket.
+    socket.on('error', () => undefined);
     socket.setTimeout(PROBE_TIMEOUT_MS, () => socket.destroy());
     const nowSecond = Math.floor(performance.now() / SECOND_MS);
     answers = nowSecond === second ? answers + 1 : 1;
@@ -48,7 +49,7 @@ export async function serveWitness({ nodeName, ...where }: WitnessListenerOption
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
-        for (const socket of open) socket.destroy();
+        closing.abort();
       }),
   };
 }
