@@ -7,6 +7,7 @@
 import { randomInt } from 'node:crypto';
 import { createSocket, type RemoteInfo, type Socket as UdpSocket } from 'node:dgram';
 import { connect, createServer, isIPv6, type Socket } from 'node:net';
+import { addAbortSignal } from 'node:stream';
 import {
   type Answer,
   AUTHORITATIVE_ANSWER,
@@ -114,7 +115,6 @@ type Way = 'udp' | 'tcp';
 class Questions {
   readonly #options: NameServerOptions;
   readonly #stop = new AbortController();
-  readonly #sockets = new Set<Socket>();
   /** Questions to resolvers now: all, and by client. */
   #count = 0;
   readonly #forwards = new Map<string, number>();
@@ -128,7 +128,6 @@ class Questions {
 
   close(): void {
     this.#stop.abort();
-    for (const socket of this.#sockets) socket.destroy();
   }
 
   receive(bytes: Buffer, { address, port }: RemoteInfo, udp: UdpSocket): void {
@@ -140,8 +139,7 @@ class Questions {
   /** One question after the other: the answers are in their order. */
   serve(socket: Socket): void {
     const { remoteAddress: client = '' } = socket;
-    this.#sockets.add(socket);
-    socket.once('close', () => this.#sockets.delete(socket));
+    addAbortSignal(this.#stop.signal, socket);
     // An error has destroyed the socket.
     socket.on('error', () => undefined);
     socket.setTimeout(IDLE_MS, () => socket.destroy());
