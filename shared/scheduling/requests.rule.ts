@@ -40,22 +40,10 @@ const isScalar = (name: string): boolean =>
   name.startsWith('hugepages-') || name.startsWith('attachable-volumes-') || name.includes('/');
 
 const dividedRoundedUp = (value: bigint, divisor: bigint): number =>
-  Number(value > 0n ? (value + divisor - 1n) / divisor : value / divisor);
-
-const BINARY: Readonly<Record<string, number>> = { Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30 };
+  Number(value / divisor + (value % divisor > 0n ? 1n : 0n));
 
 /** In millicores for cpu, else in whole units; rounded up. A text that is no quantity counts 0. */
 export function amountOf(name: string, text: string | number): number {
-  const plain = /^(\d{1,9})(m|Ki|Mi|Gi)?$/.exec(String(text));
-  if (plain !== null) {
-    const value = Number(plain[1]);
-    const suffix = plain[2];
-    if (name === CPU) {
-      if (suffix === undefined) return value * 1_000;
-      if (suffix === 'm') return value;
-    } else if (suffix === undefined) return value;
-    else if (suffix !== 'm') return value * BINARY[suffix]!;
-  }
   const parsed = parseQuantity(String(text));
   if (parsed.kind !== 'parsed') return 0;
   return dividedRoundedUp(parsed.quantity.nanos, name === CPU ? NANOS_PER_MILLI : NANOS);

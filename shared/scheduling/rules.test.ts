@@ -211,6 +211,7 @@ describe('a term of node affinity', () => {
     [[yes, expression('zone', 'Exists')], undefined],
     [[field('NotIn', ['n1'])], undefined],
     [[field('In', ['n1'], 'metadata.uid')], undefined],
+    [[{ matchFields: [{ key: 'metadata.name', operator: 'In' }] }], []],
     [
       [
         {

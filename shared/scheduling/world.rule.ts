@@ -233,7 +233,7 @@ export function schedulableNode(node: KubeNode): SchedulableNode {
     isUnschedulable: spec.unschedulable === true,
     taints: schedulingTaints(node),
     allocatable: listedAmounts(status.allocatable),
-    podsMax: amountOf('pods', status.allocatable?.['pods'] ?? '0'),
+    podsMax: amountOf('pods', status.allocatable?.['pods'] ?? 0),
     images,
     ...defined({ siteHub: hubOfMachine(node) }),
   };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { blocksOfNode, createCidrSets } from '../../../shared/fleet/cidrs/cluster-cidrs.ts';
+import { blocksOfNode, createCidrSets, refusedClaim } from '../../../shared/fleet/cidrs/cluster-cidrs.ts';
 import { occupyNode } from './rule.ts';
 
 const policy = {
@@ -62,6 +62,17 @@ describe('blocksOfNode', () => {
       'many: pod CIDR 10.0.2.0/24 is number 3, there are 2 cluster CIDRs',
     ]);
   });
+});
+
+it.each([
+  [['10.0.1.0/24', 'fd00::/64'], undefined],
+  [[], undefined],
+  [['10.0.1.0/25'], undefined],
+  [['10.0.1.0/24', 'fd00::/63'], "pod CIDR fd00::/63 is larger than a node's block, which has prefix length 64"],
+  [['10.0.2.0/23'], "pod CIDR 10.0.2.0/23 is larger than a node's block, which has prefix length 24"],
+  [['junk'], 'pod CIDR "junk" is not a CIDR'],
+])('a node that sets %j on itself: %s', (podCIDRs, refused) => {
+  expect(refusedClaim(sets(), podCIDRs)).toBe(refused);
 });
 
 describe('occupyNode', () => {

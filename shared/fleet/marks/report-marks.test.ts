@@ -2,12 +2,18 @@ import { expect, it } from 'vitest';
 import type { MarkOutcome } from './mark-nodes.ts';
 import { reportMarks } from './report-marks.ts';
 
-function reported(silentSeconds: readonly number[], sinceDecisionMs?: number) {
+function reported(silentSeconds: readonly number[], sinceDecisionMs?: number, shortened: readonly number[] = []) {
   const metrics: [string, number, string][] = [];
   const lines: unknown[] = [];
   const silent = () => {};
   const marked = silentSeconds.map((each, index) => ({
-    decision: { nodeName: `n${index}`, zone: 'a', silentSeconds: each, graceSeconds: 40 },
+    decision: {
+      nodeName: `n${index}`,
+      zone: 'a',
+      silentSeconds: each,
+      graceSeconds: 40,
+      accusation: index === 0 ? undefined : { shortens: shortened.includes(index) },
+    },
   }));
   reportMarks(
     {
@@ -30,6 +36,13 @@ it('marks are counted, with the longest time until one', () => {
   });
   expect(reported([41], 1_500).metrics[1]).toEqual(['detection_seconds', 42.5, 'Seconds']);
   expect(reported([]).metrics).toEqual([['marked_nodes', 0, 'Count']]);
+});
+
+it('marks that rest on witnesses are counted, if there are any', () => {
+  const counted = (shortened: readonly number[]) =>
+    reported([41, 45, 43, 44], 0, shortened).metrics.find(([name]) => name === 'marked_nodes_by_witnesses');
+  expect(counted([1, 3])).toEqual(['marked_nodes_by_witnesses', 2, 'Count']);
+  expect(counted([])).toBeUndefined();
 });
 
 it('ten names are logged at most', () => {
