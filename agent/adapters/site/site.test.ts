@@ -288,7 +288,7 @@ describe('the answer to a probe', () => {
     await closed;
   });
 
-  it('is given again when the connections that stay are over their time', async () => {
+  it('returns when the connections that stay are over their time', async () => {
     const witness = await serveWitness({ address, port: 0, nodeName: 'a' });
     closers.push(() => witness.close());
     const { port } = witness;

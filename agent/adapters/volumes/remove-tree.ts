@@ -10,9 +10,10 @@ const RM = '/bin/rm';
 const REMOVAL_MS = 600_000;
 
 /**
- * Removes a directory, given by its absolute path, with everything in it, in a process of its own: a pod may have written a million files, and
+ * Removes a directory with everything in it, in a process of its own: a pod may have written a million files, and
  * directories that are too deep for a path. Does nothing if there is none.
  *
+ * @param path absolute
  * @throws Error with the message of rm(1)
  */
 export async function removeTree(path: string): Promise<void> {

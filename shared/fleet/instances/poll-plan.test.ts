@@ -150,7 +150,7 @@ describe('the groups of a tick', () => {
     ]);
   });
 
-  it('are never those of a class that is due at every tick, whose times stay as they are', () => {
+  it('are never those of a class that is due at every tick: its times stay as they are', () => {
     const [open, same] = [row(3, 'o'), row(3, 'a')];
     const asked = { open: askedBefore({ 3: 0 }), longSame: askedBefore({ 3: 9 }) };
     const plan = planOf([open, same], { longSame: 2 }, asked);
