@@ -21,7 +21,9 @@ function sent(released: boolean) {
         requests.push(request);
         return { kind: 'answered', status: 200, body: undefined };
       },
-      reconnect: () => void (reconnects += 1),
+      reconnect() {
+        reconnects += 1;
+      },
     },
     isOfSite: (uid) => uid === 'site' || uid === 'copy',
     isUnknown: (uid) => uid === 'copy',

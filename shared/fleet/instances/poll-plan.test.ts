@@ -173,7 +173,9 @@ describe('the groups of a tick', () => {
     [0, 599_000, true],
   ])('a row compared at %s is compared again after 300 to 599 s: at %i: %s', (comparedMs, nowMs, isDue) => {
     const names = Array.from({ length: 1_000 }, (_, index) => `n${index}`);
-    const due = names.filter((nodeName) => isComparisonDue({ nodeName, seen: { memory: {}, ...defined({ comparedMs }) } }, nowMs));
+    const due = names.filter((nodeName) =>
+      isComparisonDue({ nodeName, seen: { memory: {}, ...defined({ comparedMs }) } }, nowMs),
+    );
     expect(due).toHaveLength(isDue ? names.length : 0);
   });
 
