@@ -1,17 +1,30 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { retryAfter } from './retry-after.ts';
 
-describe('Retry-After', () => {
-  const serverTimeMs = Date.parse('2026-01-01T00:00:00Z');
-  it.each([
-    ['7', 7_000],
-    ['0', 0],
-    ['Thu, 01 Jan 2026 00:00:05 GMT', 5_000],
-    ['Wed, 31 Dec 2025 23:00:00 GMT', 0],
-    ['soon', undefined],
-    ['-1', undefined],
-    [undefined, undefined],
-  ])('%s is %s ms', (text, milliseconds) => {
-    expect(retryAfter(text, serverTimeMs)).toBe(milliseconds);
-  });
+const SERVER_MS = Date.UTC(2026, 9, 21, 7, 28);
+
+it.each([
+  [undefined, undefined],
+  ['', undefined],
+  ['0', 0],
+  ['7', 7_000],
+  [' 120 ', 120_000],
+  ['999999999', 999_999_999_000],
+  ['1234567890', undefined],
+  ['5x', undefined],
+  ['-5', undefined],
+  ['1.5', undefined],
+  ['Wed, 21 Oct 2026 07:28:30 GMT', 30_000],
+  ['Wed, 21 Oct 2026 07:28:30 GMT ', 30_000],
+  ['Wed, 21 Oct 2026 07:27:30 GMT', 0],
+  ['Wed, 21 Oct 2026 07:28:30 GMT+0100', undefined],
+  ['21 Oct 2026', undefined],
+  ['at 7:28 GMT', undefined],
+])('Retry-After %j is %s ms', (text, milliseconds) => {
+  expect(retryAfter(text, SERVER_MS)).toBe(milliseconds);
+});
+
+it('a date says nothing while the time of the server is unknown', () => {
+  expect(retryAfter('Wed, 21 Oct 2026 07:28:30 GMT', undefined)).toBeUndefined();
+  expect(retryAfter('7', undefined)).toBe(7_000);
 });

@@ -56,11 +56,14 @@ describe('a pod of podman', () => {
     expect([calls, record]).toEqual([[create(pod), START], {}]);
   });
 
-  it.each(['pod already exists', 'name "x" is already in use'])('that was created before is started: %s', async (text) => {
-    const { program, calls } = podman({ 'pod create': text });
-    await podOf(program).made.ensure();
-    expect(calls).toContain(START);
-  });
+  it.each(['pod already exists', 'name "x" is already in use'])(
+    'that was created before is started: %s',
+    async (text) => {
+      const { program, calls } = podman({ 'pod create': text });
+      await podOf(program).made.ensure();
+      expect(calls).toContain(START);
+    },
+  );
 
   it.each(['pod create', 'start'])('is created anew after a failed call of %s, and after its end', async (words) => {
     const { program, calls, answers } = podman({ [words]: 'no space left' });

@@ -215,19 +215,14 @@ export class SelfUpdate {
     }
     recordEvent({ type: 'Normal', reason: 'AgentUpdating', message: `Installing nodekeeper-agent ${version}.` });
     const temporary = await this.#download(release, stop);
-    try {
-      const printed = await source.versionOf(temporary).catch((cause: unknown) => cause as Error);
-      if (printed !== version) {
-        const message =
-          typeof printed === 'string' ? `it is version ${printed}` : `it does not run: ${printed.message}`;
-        await versions.refuse({ version, sha256, message });
-        log.warn('the new version was refused', { version, why: message });
-        await versions.discard(temporary);
-        return false;
-      }
-    } catch (error) {
+    const printed = await source.versionOf(temporary).catch((cause: unknown) => cause as Error);
+    if (printed !== version) {
+      const message = typeof printed === 'string' ? `it is version ${printed}` : `it does not run: ${printed.message}`;
+      // First: it does not stay where the refusal cannot be stored.
       await versions.discard(temporary);
-      throw error;
+      await versions.refuse({ version, sha256, message });
+      log.warn('the new version was refused', { version, why: message });
+      return false;
     }
     await versions.tryNext(temporary, { version, sha256 });
     log.info('a new version is installed; restarting', { version });
