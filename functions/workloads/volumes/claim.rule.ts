@@ -66,7 +66,7 @@ const normal = (reason: string, message: string): VolumeEvent => ({ type: 'Norma
 export function decideClaim(world: ClaimWorld): ClaimDecision {
   const { claim, isUsed } = world;
   if (claim.metadata.deletionTimestamp !== undefined) {
-    const isHeld = isUsed || !(claim.metadata.finalizers ?? []).includes(CLAIM_PROTECTION);
+    const isHeld = isUsed || claim.metadata.finalizers?.includes(CLAIM_PROTECTION) !== true;
     return { claim: isHeld ? claim : withoutFinalizer(claim, CLAIM_PROTECTION) };
   }
   return annotationOf(claim, BIND_COMPLETED) === undefined ? unbound(world) : bound(world);

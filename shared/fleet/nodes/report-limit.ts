@@ -27,9 +27,7 @@ export function reportLimit(): ReportLimit {
   return {
     verdictOn(subject, nowMs) {
       if (isRecent(reportedAtMs.get(subject), nowMs)) return 'skip';
-      if (reportedAtMs.size >= REPORTED_SUBJECTS_MAX) {
-        for (const [each, atMs] of reportedAtMs) if (!isRecent(atMs, nowMs)) reportedAtMs.delete(each);
-      }
+      for (const [each, atMs] of reportedAtMs) if (!isRecent(atMs, nowMs)) reportedAtMs.delete(each);
       if (reportedAtMs.size < REPORTED_SUBJECTS_MAX) {
         reportedAtMs.set(subject, nowMs);
         return 'report';
