@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { resolve } from 'node:path';
 import { DEMO_OPTIONS, DEMO_USAGE, type DemoOptions, demoOptionsOf } from '../demo/options.ts';
 import { DEFAULT_STACK } from '../shared/aws/cloudformation/stack-name.ts';
 import { defined } from '../shared/defined.ts';
@@ -54,6 +55,8 @@ export interface UpstreamOptions {
   readonly caFile: string | undefined;
   /** Its user name there, if it decides about pods of its site. Undefined: it decides about none. */
   readonly siteHub?: string | undefined;
+  /** Absolute path of a program that ends the power of a machine of its site. Undefined: the site has none. */
+  readonly powerOff?: string | undefined;
 }
 
 export const DEFAULT_DATA_DIRECTORY = '.nodekeeper';
@@ -85,6 +88,7 @@ export const SERVE_USAGE = `usage: nodekeeper serve [options]
   --upstream-cert FILE, --upstream-key FILE
                      or its certificate there, in PEM
   --site-hub USER    decides where the pods of SitePolicies with this user run: its own at the cluster (none)
+  --power-off FILE   with --site-hub: a program that switches off the machine of the node in its argument (none)
   --upstream-ca FILE authorities of the cluster's certificate in PEM (those of Node.js)
   --no-controllers   no ticks, and no work after changes: nothing changes by itself
   --policy FILE      YAML file of policy fields
@@ -183,11 +187,15 @@ const NOT_OF_A_HUB = ['demo', 'store', 'controllers', 'policy', 'tokens', 'clien
 
 function upstreamOf(values: ReturnType<typeof parse>): UpstreamOptions | undefined {
   const certificate = certificateOf(values, ['upstream-cert', 'upstream-key']);
-  const { upstream, 'upstream-token': tokenFile, 'upstream-ca': caFile, 'site-hub': siteHub } = values;
+  const { upstream, 'upstream-token': tokenFile, 'upstream-ca': caFile } = values;
+  const { 'site-hub': siteHub, 'power-off': program } = values;
   if (upstream === undefined) {
-    if ([certificate, tokenFile, caFile, siteHub].every((value) => value === undefined)) return undefined;
-    throw new StartError('--upstream-token, --upstream-cert, --upstream-ca and --site-hub need --upstream');
+    if ([certificate, tokenFile, caFile, siteHub, program].every((value) => value === undefined)) return undefined;
+    throw new StartError(
+      '--upstream-token, --upstream-cert, --upstream-ca, --site-hub and --power-off need --upstream',
+    );
   }
+  if (program !== undefined && siteHub === undefined) throw new StartError('--power-off needs --site-hub');
   const stray = NOT_OF_A_HUB.find((name) => values[name] !== undefined);
   if (stray !== undefined) {
     throw new StartError(`--upstream and --${values[stray] === false ? 'no-' : ''}${stray} exclude each other`);
@@ -202,7 +210,8 @@ function upstreamOf(values: ReturnType<typeof parse>): UpstreamOptions | undefin
   if (siteHub !== undefined && values.synchronous === 'normal') {
     throw new StartError('--site-hub needs --synchronous full: a power cut must not undo what it has decided');
   }
-  return { url, tokenFile, certificate, caFile, ...defined({ siteHub }) };
+  const powerOff = program === undefined ? undefined : resolve(program);
+  return { url, tokenFile, certificate, caFile, ...defined({ siteHub, powerOff }) };
 }
 
 function demoOf(values: ReturnType<typeof parse>): DemoOptions | undefined {
@@ -237,6 +246,7 @@ const parse = (args: readonly string[]) =>
     'upstream-key': { type: 'string' },
     'upstream-ca': { type: 'string' },
     'site-hub': { type: 'string' },
+    'power-off': { type: 'string' },
     controllers: { type: 'boolean' },
     policy: { type: 'string' },
     synchronous: { type: 'string' },

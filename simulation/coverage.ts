@@ -10,7 +10,14 @@ import type { Happened, Writer } from './laws/truth.ts';
 import { marksNodes, NOT_READY, UNREACHABLE } from './laws/truth.ts';
 
 /** Of pods that a hub moves: only the part `reschedule` reaches them. */
-export const MARKS_OF_RESCHEDULE = ['S2:moved', 'S2:moved-on', 'S2:merged', 'S2:withdrawn', 'S2:given-up'] as const;
+export const MARKS_OF_RESCHEDULE = [
+  'S2:moved',
+  'S2:moved-on',
+  'S2:merged',
+  'S2:withdrawn',
+  'S2:given-up',
+  'S2:switched-off',
+] as const;
 
 export const MARKS = [
   'mark:True>Unknown',

@@ -84,12 +84,15 @@ export interface HubProcess {
   readonly site: SiteRescheduling | undefined;
 }
 
+type SwitchOff = NonNullable<SiteReschedulingOptions['switchOff']>;
+
 /** What a test may change of a hub. */
 export interface PlantedHub {
   readonly items?: (items: ItemStore) => ItemStore;
   readonly upstream?: (upstream: Upstream) => Upstream;
   readonly replica?: (replica: Replica, clock: Clock) => Replica;
   readonly permits?: SiteReschedulingOptions['permitsOf'];
+  readonly switchOff?: (switchOff: SwitchOff) => SwitchOff;
   /** The clock of fences, from that of the machine. */
   readonly fenceClock?: (clock: Clock) => () => number;
 }
@@ -110,6 +113,8 @@ export async function openHub(
     readonly plant: PlantedHub;
     /** It moves pods of its site, as this user. */
     readonly reschedulesAs?: string | undefined;
+    /** The power switch of the site. */
+    readonly switchOff?: SwitchOff | undefined;
   },
 ): Promise<HubProcess> {
   const { file, upstream, clock, time, fraction, log, plant } = options;
@@ -160,6 +165,7 @@ export async function openHub(
   const { versionClock } = replica;
   const objects = clusterObjects({ items, clock: versionClock, random: { fraction, uuid: () => '' } });
   const { reschedulesAs: hubName } = options;
+  const switchOff = options.switchOff && (plant.switchOff?.(options.switchOff) ?? options.switchOff);
   site =
     hubName === undefined
       ? undefined
@@ -169,6 +175,7 @@ export async function openHub(
           monotonicMs: plant.fenceClock?.(clock) ?? time.nowMs,
           nowMs: clock.nowMs,
           random: { uuid: () => seededUuid(fraction) },
+          ...(switchOff !== undefined && { switchOff: (nodeName) => life.call(() => switchOff(nodeName)) }),
           ...(plant.permits !== undefined && { permitsOf: plant.permits }),
         });
   return {

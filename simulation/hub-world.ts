@@ -61,6 +61,10 @@ const POWER_CUT = {
   link: [1_200_000, 1_800_000],
 } as const;
 const SITE_LOOK_MS = 5_000;
+/** Of the sites that move pods. */
+const SWITCH_SHARE = 0.5;
+/** A program that has no answer is ended. Milliseconds. */
+const SWITCH_TIMEOUT_MS = 60_000;
 /** A request that began in trouble may fail after it. Milliseconds. */
 const AFTER_TROUBLE_MS = 31_000;
 const DOWN_MAX_MS = 40_000;
@@ -94,6 +98,8 @@ interface HubWorldOptions {
   readonly movableOn: () => readonly string[];
   /** Two machines that run pods that may move: one is off, one cannot reach the hub, for longer than pods may run. */
   readonly loseMachines: () => void;
+  /** The power of a machine fails for a while. */
+  readonly crash: (nodeName: string, offMs: number) => void;
   readonly logOf: (process: Process) => Log;
   readonly log: (subject: string, text: string) => void;
   readonly onFault: (name: 'api', faults: readonly unknown[]) => void;
@@ -134,7 +140,8 @@ export function hubWorld(options: HubWorldOptions): HubWorld {
       });
     },
   });
-  const common = { ...options, plan, functions, fraction };
+  const ofSwitch = random('power switch');
+  const common = { ...options, plan, functions, fraction, ofSwitch, hasSwitch: ofSwitch() < SWITCH_SHARE };
   const hubs = Array.from(
     { length: fraction() < 0.6 ? 1 : 2 },
     (_, index) => new Hub(`hub-${index + 1}`, common, index === 0),
@@ -147,6 +154,10 @@ export function hubWorld(options: HubWorldOptions): HubWorld {
 }
 
 interface HubOptions extends HubWorldOptions {
+  /** The site has a power switch. */
+  readonly hasSwitch: boolean;
+  /** Of the switch. */
+  readonly ofSwitch: () => number;
   readonly functions: Functions<ClusterApi>;
   readonly fraction: () => number;
 }
@@ -227,6 +238,7 @@ class Hub implements ServingHub {
         upstream: this.link.upstream(life, HUB),
         isDiskFailing: () => this.#isDiskFailing,
         reschedulesAs: this.#moves ? HUB : undefined,
+        switchOff: this.#options.hasSwitch && this.#moves ? (nodeName) => this.#switchOff(nodeName) : undefined,
         onDiskFault: () => {
           this.failedAtMs = time.nowMs();
         },
@@ -254,6 +266,22 @@ class Hub implements ServingHub {
     });
     const answered = await Promise.race([answer, process.life.ended.then(() => undefined)]);
     return process.life.isDead ? undefined : answered;
+  }
+
+  /** It is slow, and may fail before or after it did something. The machine may be on again before the answer. */
+  async #switchOff(nodeName: string): Promise<boolean> {
+    const { time, ofSwitch, crash, hit, log } = this.#options;
+    await time.sleep(ofSwitch() * 20_000);
+    const happens = ofSwitch() < 0.8;
+    if (happens) crash(nodeName, 1_000 + ofSwitch() ** 3 * 1_800_000);
+    await time.sleep(ofSwitch() < 0.2 ? SWITCH_TIMEOUT_MS : ofSwitch() * 20_000);
+    const isKnown = happens && ofSwitch() < 0.8;
+    if (isKnown) hit('S2:switched-off');
+    log(
+      this.name,
+      `the switch ${happens ? 'ends' : 'does not end'} the power of ${nodeName}, and ${isKnown ? '' : 'does not '}say so`,
+    );
+    return isKnown;
   }
 
   async #reschedule({ site, life }: HubProcess): Promise<void> {

@@ -148,6 +148,7 @@ export function startWorld(setup: SimSetup, checks: SimChecks): World {
             state.offlineMachines?.cutFromHub(name, COPIES_LOST_MS);
         },
         loseMachines: () => loseMachines(setup, checks, accidents),
+        crash: (nodeName, offMs) => story.crash(nodeName, offMs),
       },
     });
     state.hubFunctions = world.functions;

@@ -33,6 +33,7 @@ import { composeHub, type Hub } from './compose-hub.ts';
 import { firstContact } from './first-contact.ts';
 import { heldFamily, hubReadings, passedFamily } from './hub-readings.ts';
 import { PASSED_MAX } from './passing.ts';
+import { powerSwitch, requireProgram } from './permits/power-switch.ts';
 import { openSiteRescheduling, type SiteRescheduling } from './permits/site-rescheduling.ts';
 import { openReplica, type Replica } from './replica.ts';
 
@@ -66,6 +67,7 @@ export async function startHub(
     // Before anything is changed.
     if (options.certificate !== undefined) readCertificate(options.certificate);
     const { upstream } = options;
+    if (upstream.powerOff !== undefined) requireProgram(upstream.powerOff);
     const connection = clusterConnection({ ...upstream, socketsMax: PASSED_MAX });
     undo.push(() => connection.stop());
     const log = processLog({ ...options.log, nowMs: systemClock.nowMs, write: print });
@@ -117,7 +119,7 @@ export async function startHub(
         fault: () => (authorizes() ? undefined : 'roles and bindings of the cluster are not copied yet'),
       },
     ];
-    const { siteHub: hubName } = upstream;
+    const { siteHub: hubName, powerOff } = upstream;
     const site =
       hubName === undefined
         ? undefined
@@ -127,6 +129,7 @@ export async function startHub(
             // It stands still in a suspend: the hub then waits for longer.
             monotonicMs: () => performance.now(),
             nowMs: systemClock.nowMs,
+            ...(powerOff !== undefined && { switchOff: powerSwitch(powerOff, log) }),
           });
     if (site !== undefined) undo.push(lookRepeatedly(site, log));
     const composed = composeHub({

@@ -8,6 +8,7 @@ import { dirname, join } from 'node:path';
 import { StartError } from '../../shared/host/start-error.ts';
 import { readAuthorities, readCertificate } from '../certificate.ts';
 import { clusterConnection } from '../hub/cluster-connection.ts';
+import { requireProgram } from '../hub/permits/power-switch.ts';
 import { policyOf, usersOf } from '../inputs.ts';
 import type { ServeOptions } from '../options.ts';
 import { StoreOpenError } from '../store/sqlite-store.ts';
@@ -68,7 +69,9 @@ export async function installService(options: ServeOptions, program: Program, ma
   if (options.certificate !== undefined) readCertificate(options.certificate);
   if (options.clientCaFile !== undefined) readAuthorities(options.clientCaFile);
   if (options.upstream !== undefined) clusterConnection({ ...options.upstream, socketsMax: 1 }).stop();
-  for (const file of [program.node, program.main]) requireVisible(file);
+  const { powerOff } = options.upstream ?? {};
+  if (powerOff !== undefined) requireProgram(powerOff);
+  for (const file of [program.node, program.main, ...(powerOff === undefined ? [] : [powerOff])]) requireVisible(file);
   const text = unitText(options, program);
   const file = join(machine.unitDirectory, name);
   await requireOurs(machine, file, service);

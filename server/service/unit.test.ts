@@ -9,7 +9,7 @@ import { serviceOf, unitMark, unitText } from './unit.ts';
 
 const HUB = [
   ...['--upstream', 'https://cluster.example:6443/a%20b', '--upstream-token', '/e/hub-token'],
-  ...['--upstream-ca', '/e/ca.pem'],
+  ...['--upstream-ca', '/e/ca.pem', '--site-hub', 'system:serviceaccount:kube-system:hub', '--power-off', '/opt/off'],
 ];
 const PROGRAM = { node: process.execPath, main: '/opt/nodekeeper/server/bin/start.mjs' };
 const textOf = (...args: readonly string[]): string => unitText(parseServeOptions(args), PROGRAM);
@@ -99,6 +99,7 @@ describe('the unit of serve', () => {
     expect(command).toContain(' --data /var/lib/nodekeeper-hub ');
     expect(command).toContain(' --upstream "https://cluster.example:6443/a%%20b" ');
     expect(command).toMatch(/--upstream-token "\$\{CREDENTIALS_DIRECTORY\}\/upstream-token"/);
+    expect(command).toContain(' --site-hub system:serviceaccount:kube-system:hub --power-off /opt/off ');
     expect(command).not.toContain('--cluster-id');
     expect(linesOf(text, 'IPAddressDeny')).toEqual([]);
     const certified = textOf('--upstream', 'https://a', '--upstream-cert', '/e/c', '--upstream-key', '/e/k');

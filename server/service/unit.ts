@@ -11,7 +11,7 @@
 import { resolve } from 'node:path';
 import { NODE_FLAGS } from '../../shared/config/serve-flags.mjs';
 import { StartError } from '../../shared/host/start-error.ts';
-import { isLoopback, type ServeOptions } from '../options.ts';
+import { isLoopback, type ServeOptions, type UpstreamOptions } from '../options.ts';
 
 export interface Service {
   /** Of the unit. */
@@ -158,7 +158,7 @@ function wordsOf(options: ServeOptions): string[] {
   const { host, port, names, tables, upstream, controllers, log, quiet } = options;
   return [
     ...['--listen', host, '--port', String(port)],
-    ...(upstream === undefined ? [] : ['--upstream', upstream.url.href]),
+    ...(upstream === undefined ? [] : hubWords(upstream)),
     ...(tables === undefined ? fileWords(options) : tableWords(tables)),
     // The address is a name already.
     ...names.filter((name) => name !== host).flatMap((name) => ['--name', name]),
@@ -167,6 +167,12 @@ function wordsOf(options: ServeOptions): string[] {
     ...(quiet ? ['--quiet'] : []),
   ];
 }
+
+const hubWords = ({ url, siteHub, powerOff }: UpstreamOptions): string[] => [
+  ...['--upstream', url.href],
+  ...(siteHub === undefined ? [] : ['--site-hub', siteHub]),
+  ...(powerOff === undefined ? [] : ['--power-off', powerOff]),
+];
 
 const fileWords = ({ clusterId, synchronous, upstream }: ServeOptions): string[] => [
   ...(upstream === undefined ? ['--cluster-id', clusterId] : []),

@@ -1,6 +1,7 @@
 /** Bugs of those who decide where a pod of a site runs: hub, cluster and machines. */
 import { SitePermits } from '../../server/hub/permits/site-permits.ts';
 import { SITE_HUB } from '../../shared/kinds/pods/site-permit.ts';
+import type { PlantedHub } from '../../simulation/hub-process.ts';
 import type { Plant, PlantedBug } from './find-bug.ts';
 import { seenThrough, textOf } from './planted-bugs.ts';
 
@@ -22,10 +23,16 @@ class Unfenced extends SitePermits {
   }
 }
 
+/** It believes the power switch also when that has failed. */
+const trusting: NonNullable<PlantedHub['switchOff']> = (switchOff) => async (nodeName) => {
+  await switchOff(nodeName);
+  return true;
+};
+
 const S2 = ['S2'] as const;
 
 export const SITE_BUGS: readonly PlantedBug[] = [
-  { bug: 'a fence that is ignored', laws: S2, plant: { hub: { permits: (options) => new Unfenced(options) } } },
+  { bug: 'a fence that is ignored', seed: 10, laws: S2, plant: { hub: { permits: (options) => new Unfenced(options) } } },
   {
     bug: 'a move that the next process does not know',
     laws: S2,
@@ -39,6 +46,7 @@ export const SITE_BUGS: readonly PlantedBug[] = [
       },
     },
   },
+  { bug: 'a power switch that has failed', seed: 15, laws: S2, plant: { hub: { switchOff: trusting } } },
   { bug: 'a fence by the wall clock', laws: S2, plant: { hub: { fenceClock: (clock) => clock.nowMs } } },
   { bug: 'a cluster that replaces pods of a site', laws: ['L7'], plant: blind },
   { bug: 'a machine that starts them by a list', laws: S2, plant: { offlineRules: { startsByList: true } } },

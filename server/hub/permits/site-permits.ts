@@ -106,6 +106,8 @@ export class SitePermits {
   readonly #permittedAtMs = new Map<string, number>();
   /** By machine: when it last asked. */
   readonly #askedAtMs = new Map<string, number>();
+  /** By machine: a moment after which nothing ran any more that ran before it, because it had no power. */
+  readonly #withoutPowerMs = new Map<string, number>();
   /** Copies that their machine says to have stopped. */
   readonly #stopped = new Set<string>();
 
@@ -181,10 +183,36 @@ export class SitePermits {
     });
   }
 
-  isFenced({ uid, fenceMs }: Pick<SitePod, 'uid' | 'fenceMs'>): boolean {
+  /** Silent machines that may run some of these pods: the fence of those is not over. */
+  silentHolders(pods: readonly SitePod[]): ReadonlySet<string> {
+    const holders = this.#candidates(pods).flatMap((pod) => (this.isFenced(pod) ? [] : [this.#holderOf(pod) ?? '']));
+    return new Set(holders.filter((nodeName) => nodeName !== '' && this.isSilent(nodeName)));
+  }
+
+  /**
+   * The machine had no power at some moment after this one. It counts for pods that were permitted before, and not if
+   * the machine has asked since: it may run again.
+   */
+  lostPower(nodeName: string, afterMs: number): void {
+    if ((this.#askedAtMs.get(nodeName) ?? 0) < afterMs) this.#withoutPowerMs.set(nodeName, afterMs);
+  }
+
+  isFenced({ uid, nodeName, fenceMs }: Pick<SitePod, 'uid' | 'nodeName' | 'fenceMs'>): boolean {
     if (this.#stopped.has(uid)) return true;
+    if (this.#hadNoPower(uid, nodeName)) return true;
     const sinceMs = Math.max(this.#startedAtMs, this.#permittedAtMs.get(uid) ?? 0);
     return this.#options.monotonicMs() - sinceMs >= fenceMs;
+  }
+
+  /** After it was last permitted. */
+  #hadNoPower(uid: string, nodeName: string): boolean {
+    return (this.#permittedAtMs.get(uid) ?? 0) < (this.#withoutPowerMs.get(nodeName) ?? 0);
+  }
+
+  /** Of a pod in `lost`, for people. */
+  whyLost({ uid, nodeName }: Pick<SitePod, 'uid' | 'nodeName'>): string {
+    const what = this.#hadNoPower(uid, nodeName) ? 'was switched off' : 'its permits are over';
+    return `node ${nodeName} does not answer the hub, and ${what}`;
   }
 
   /** Of a pod in `lost`. Resolves when the copy may be permitted. */
@@ -235,7 +263,7 @@ export class SitePermits {
   #whyDeletable(pod: SitePod): string | undefined {
     const { uid, nodeName } = pod;
     if (this.#pending.has(uid)) return undefined;
-    if (this.#givenUp.has(uid)) return `node ${nodeName} does not answer the hub, and its permits are over`;
+    if (this.#givenUp.has(uid)) return this.whyLost(pod);
     // A release may arrive after the machine was restarted, and has begun to run the pod again.
     if (this.#ended.has(uid)) return this.isFenced(pod) ? `node ${nodeName} has released it` : undefined;
     // A merge that was late may have been granted after another one was refused: then the copy is there.

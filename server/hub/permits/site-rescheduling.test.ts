@@ -1,8 +1,9 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { SITE_HUB } from '../../../shared/kinds/pods/site-permit.ts';
 import type { KubeNode, KubePod, KubeSitePolicy } from '../../../shared/kinds/types.ts';
+import type { ConditionStatus } from '../../../shared/kubernetes/kubernetes.ts';
 import { memoryItemStore } from '../../../shared/store/memory/item-store.ts';
-import { openSiteRescheduling, UNKNOWN_RELEASES_MAX } from './site-rescheduling.ts';
+import { openSiteRescheduling, type SiteRescheduling, UNKNOWN_RELEASES_MAX } from './site-rescheduling.ts';
 
 const podOn = (nodeName: string, uid: string, hub: string): KubePod => ({
   metadata: {
@@ -19,9 +20,10 @@ interface World {
   readonly nodes?: readonly KubeNode[];
   readonly policies?: readonly KubeSitePolicy[];
   readonly monotonicMs: () => number;
+  readonly switchOff?: (nodeName: string) => Promise<boolean>;
 }
 
-function openSite({ pods, nodes = [], policies = [], monotonicMs }: World) {
+function openSite({ pods, nodes = [], policies = [], ...more }: World) {
   const kept: Record<string, readonly unknown[]> = { pods, nodes, sitepolicies: policies };
   let uids = 0;
   return openSiteRescheduling({
@@ -34,7 +36,7 @@ function openSite({ pods, nodes = [], policies = [], monotonicMs }: World) {
     },
     replica: { holds: () => true },
     upstream: { send: () => Promise.reject(new Error('no link')) },
-    monotonicMs,
+    ...more,
     nowMs: () => 0,
     random: {
       uuid: () => {
@@ -74,18 +76,28 @@ it('releases pods of the machine that asks, those that no longer exist, and no o
   expect(await releasedOf('m1', many)).toBe(UNKNOWN_RELEASES_MAX);
 });
 
+const machine = (name: string, podsMax: string, ready: ConditionStatus = 'True'): KubeNode => ({
+  metadata: { name, annotations: { [SITE_HUB]: 'hub' } },
+  status: { allocatable: { cpu: '4', memory: '4Gi', pods: podsMax }, conditions: [{ type: 'Ready', status: ready }] },
+});
+const POLICY: KubeSitePolicy = {
+  metadata: { name: 'plant' },
+  spec: { hub: 'hub', nodes: ['m1', 'm2', 'm3'], namespaces: ['plant'] },
+};
+
 it('moves all pods of a silent machine in one look, each beside those before it', async () => {
   let monotonicMs = 1;
   const machine = (name: string, podsMax: string): KubeNode => ({
     metadata: { name, annotations: { [SITE_HUB]: 'hub' } },
-    status: { allocatable: { cpu: '4', memory: '4Gi', pods: podsMax }, conditions: [{ type: 'Ready', status: 'True' }] },
+    status: {
+      allocatable: { cpu: '4', memory: '4Gi', pods: podsMax },
+      conditions: [{ type: 'Ready', status: 'True' }],
+    },
   });
   const site = await openSite({
     pods: ['a', 'b', 'c', 'd'].map((uid) => podOn('m1', uid, 'hub')),
     nodes: [machine('m1', '9'), machine('m2', '1'), machine('m3', '2')],
-    policies: [
-      { metadata: { name: 'plant' }, spec: { hub: 'hub', nodes: ['m1', 'm2', 'm3'], namespaces: ['plant'] } },
-    ],
+    policies: [{ metadata: { name: 'plant' }, spec: { hub: 'hub', nodes: ['m1', 'm2', 'm3'], namespaces: ['plant'] } }],
     monotonicMs: () => monotonicMs,
   });
   site.onRead();
@@ -97,4 +109,94 @@ it('moves all pods of a silent machine in one look, each beside those before it'
 
   const copiesOn = async (nodeName: string) => (await site.permit(nodeName, {})).copies.length;
   expect([await copiesOn('m2'), await copiesOn('m3')]).toEqual([1, 2]);
+});
+
+describe('a power switch', () => {
+  const asked: string[] = [];
+  let answers: ((isOff: boolean) => void)[];
+  let monotonicMs: number;
+  let site: SiteRescheduling;
+  const MINUTE_MS = 60_000;
+
+  async function start(ready: ConditionStatus): Promise<void> {
+    [asked.length, answers, monotonicMs] = [0, [], 1];
+    site = await openSite({
+      pods: [podOn('m1', 'a', 'hub')],
+      nodes: [machine('m1', '9', ready), machine('m2', '9')],
+      policies: [POLICY],
+      monotonicMs: () => monotonicMs,
+      switchOff(nodeName) {
+        asked.push(nodeName);
+        return new Promise((resolve) => answers.push(resolve));
+      },
+    });
+    site.onRead();
+    await site.look();
+    // A new file permits what was there before it only after its time.
+    await pass(60 * MINUTE_MS);
+    site.onRead();
+    expect((await site.permit('m1', {})).permitted).toEqual(['a']);
+  }
+
+  /** The other machine asks. */
+  async function pass(milliseconds: number): Promise<void> {
+    monotonicMs += milliseconds;
+    await site.permit('m2', {});
+  }
+
+  async function answer(isOff: boolean): Promise<void> {
+    answers.shift()?.(isOff);
+    await new Promise(setImmediate);
+  }
+
+  const copies = async () => (await site.permit('m2', {})).copies.length;
+
+  it('lets pods move before the time is over that they may run', async () => {
+    await start('Unknown');
+    await pass(MINUTE_MS);
+    await site.look();
+    await site.look();
+    expect([asked, await copies()]).toEqual([['m1'], 0]);
+    await answer(true);
+    await site.look();
+    expect(await copies()).toBe(1);
+    expect((await site.permit('m1', {})).permitted).toEqual([]);
+  });
+
+  it('changes nothing when it fails, and is asked again after a minute', async () => {
+    await start('Unknown');
+    await pass(MINUTE_MS);
+    await site.look();
+    await answer(false);
+    await pass(MINUTE_MS - 1);
+    await site.look();
+    expect([asked, await copies()]).toEqual([['m1'], 0]);
+    await pass(1);
+    await site.look();
+    expect(asked).toEqual(['m1', 'm1']);
+  });
+
+  it('counts for nothing when the machine has asked meanwhile', async () => {
+    await start('Unknown');
+    await pass(MINUTE_MS);
+    await site.look();
+    await pass(1);
+    expect((await site.permit('m1', {})).permitted).toEqual(['a']);
+    await answer(true);
+    await pass(MINUTE_MS);
+    await site.look();
+    expect(await copies()).toBe(0);
+  });
+
+  it('is not asked for a machine that the cluster sees, as long as the link is there', async () => {
+    await start('True');
+    monotonicMs += MINUTE_MS - 1;
+    site.onRead();
+    await pass(1);
+    await site.look();
+    expect(asked).toEqual([]);
+    await pass(MINUTE_MS);
+    await site.look();
+    expect(asked).toEqual(['m1']);
+  });
 });

@@ -24,6 +24,7 @@ import type { Replica } from '../replica.ts';
 import type { Upstream } from '../upstream.ts';
 import { fixedBecause, targetOf } from './movable-pod.rule.ts';
 import { readPermits, savePermit } from './permit-file.ts';
+import { machineToSwitchOff } from './power-switch.rule.ts';
 import { type Move, SitePermits, type SitePod } from './site-permits.ts';
 
 /** Without a complete read for this time, the link is down. Longer than a read without an answer. Milliseconds. */
@@ -50,6 +51,8 @@ export interface SiteReschedulingOptions {
   readonly nowMs: () => number;
   readonly random: Pick<RandomSource, 'uuid'>;
   readonly log: Log;
+  /** Ends the power of a machine. False, or no answer: that is unknown. Absent: the site has no such switch. */
+  readonly switchOff?: (nodeName: string) => Promise<boolean>;
   /** For tests. */
   readonly permitsOf?: (options: ConstructorParameters<typeof SitePermits>[0]) => SitePermits;
 }
@@ -65,7 +68,7 @@ export interface SiteRescheduling {
 
 /** @throws StoreFault */
 export async function openSiteRescheduling(options: SiteReschedulingOptions): Promise<SiteRescheduling> {
-  const { hubName, items, objects, replica, upstream, monotonicMs, nowMs, random, log } = options;
+  const { hubName, items, objects, replica, upstream, monotonicMs, nowMs, random, log, switchOff } = options;
   const making = {
     records: await readPermits(items),
     monotonicMs,
@@ -76,6 +79,10 @@ export async function openSiteRescheduling(options: SiteReschedulingOptions): Pr
   let hasRead = false;
   /** Requests that are being answered. */
   let asking = 0;
+  const isLinkDown = (): boolean => monotonicMs() - readAtMs >= LINK_DOWN_MS;
+  /** By machine: when the switch was last asked. */
+  const switchedAtMs = new Map<string, number>();
+  let isSwitching = false;
   /** By machine. */
   const unknownReleases = new Map<string, { readonly kept: number; readonly atMs: number }>();
 
@@ -100,6 +107,46 @@ export async function openSiteRescheduling(options: SiteReschedulingOptions): Pr
       after = page.next;
     }
     return found as readonly T[];
+  }
+
+  /**
+   * Asks the power switch for one silent machine. The look does not wait for it. A process that dies meanwhile is
+   * followed by one that asks again. An answer counts from before it was asked for, and only if the machine has not
+   * asked for permits since: then it was silent all the time, and what it ran before has ended.
+   */
+  async function switchOffSilent(known: readonly SitePod[]): Promise<void> {
+    if (switchOff === undefined || isSwitching) return;
+    const holders = permits.silentHolders(known);
+    if (holders.size === 0) return;
+    const isReady = ({ status }: KubeNode): boolean =>
+      !isLinkDown() && status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
+    const machines = (await listAll<KubeNode>('nodes'))
+      .filter((node) => hubOfMachine(node) === hubName)
+      .map((node) => {
+        const { name = '' } = node.metadata;
+        const triedAtMs = switchedAtMs.get(name);
+        return {
+          name,
+          isReady: isReady(node),
+          isSilent: permits.isSilent(name),
+          holdsPods: holders.has(name),
+          triedAtMs,
+        };
+      });
+    const atMs = monotonicMs();
+    const nodeName = machineToSwitchOff(machines, atMs);
+    if (nodeName === undefined) return;
+    switchedAtMs.set(nodeName, atMs);
+    log.warn('a silent machine is switched off', { nodeName });
+    isSwitching = true;
+    void switchOff(nodeName)
+      .then((isOff) => {
+        if (isOff) permits.lostPower(nodeName, atMs);
+        log.warn(isOff ? 'a silent machine has no power' : 'a silent machine could not be switched off', { nodeName });
+      })
+      .finally(() => {
+        isSwitching = false;
+      });
   }
 
   /** Undefined: it does not answer. It may have done it, and is asked again by the next look. */
@@ -177,7 +224,7 @@ export async function openSiteRescheduling(options: SiteReschedulingOptions): Pr
           : { name: pod.metadata.name ?? '', uid: each.uid };
       const uid = random.uuid();
       const moved = { namespace, name: origin.name, copy: copyOf(pod, origin, { uid, nodeName }) };
-      const why = `node ${each.nodeName} does not answer the hub, and its permits are over`;
+      const why = permits.whyLost(each);
       const what =
         former === undefined
           ? 'a pod of a silent machine is moved without the cluster'
@@ -249,7 +296,8 @@ export async function openSiteRescheduling(options: SiteReschedulingOptions): Pr
       const pods = (await listAll<KubePod>('pods')).filter(isOurs);
       const known = pods.map(sitePod);
       if (hasRead) await permits.begin(known);
-      if (monotonicMs() - readAtMs >= LINK_DOWN_MS) return moveLost(pods, known);
+      await switchOffSilent(known);
+      if (isLinkDown()) return moveLost(pods, known);
       // Who asks now may have read pods that no longer exist, and must find what was decided about them.
       if (hasRead && asking === 0) {
         await permits.forget(new Set(known.map(({ uid }) => uid)));
