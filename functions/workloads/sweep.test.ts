@@ -70,7 +70,7 @@ it.each<[string, string, Partial<KubeObject>, boolean]>([
     { spec: { template, ttlSecondsAfterFinished: 9_000 }, status: ended },
     true,
   ],
-])('a sweep syncs an object %s, of %s: %j: %s', async (_text, resource, { metadata, ...object }, isSynced) => {
+])('a sweep finds an object %s, of %s', async (_text, resource, { metadata, ...object }, isSynced) => {
   const cluster = workloadCluster();
   await cluster.create(resource, { metadata: { name: 'web', ...metadata }, ...object });
   // Its record is lost.
