@@ -96,6 +96,6 @@ export function namedNodes({ nodeTerms }: SchedulablePod): ReadonlySet<string> |
 /** Sum of the weights of the preferences that match. */
 export const nodeAffinityScore = (pod: SchedulablePod, node: SchedulableNode): number =>
   pod.preferredNodeTerms.reduce(
-    (sum, { weight, preference }) => (weight !== 0 && nodeTermMatches(preference, node) ? sum + weight : sum),
+    (sum, { weight, preference }) => (nodeTermMatches(preference, node) ? sum + weight : sum),
     0,
   );
