@@ -11,19 +11,22 @@ const CONFIG = {
 } as unknown as AgentConfig;
 const FACTS = { cpuCores: 4, memoryBytes: 8_000, swapBytes: 2_000 };
 
-it.each([true, false])('groups follow the configuration and the machine, with the controller memory: %s', (hasMemory) => {
-  expect(cgroupNode(CONFIG, FACTS, hasMemory)).toEqual({
-    swap: {
-      cgroupVersion: 2,
-      controllerPresent: hasMemory,
-      swapBehavior: 'LimitedSwap',
-      memoryBytes: 8_000,
-      swapBytes: 2_000,
-    },
-    enforceCpuLimits: true,
-    podPidsMax: 100,
-  });
-});
+it.each([true, false])(
+  'groups follow the configuration and the machine, with the controller memory: %s',
+  (hasMemory) => {
+    expect(cgroupNode(CONFIG, FACTS, hasMemory)).toEqual({
+      swap: {
+        cgroupVersion: 2,
+        controllerPresent: hasMemory,
+        swapBehavior: 'LimitedSwap',
+        memoryBytes: 8_000,
+        swapBytes: 2_000,
+      },
+      enforceCpuLimits: true,
+      podPidsMax: 100,
+    });
+  },
+);
 
 it('a machine without such a group enforces no limits, and says so', () => {
   const { cgroups, warning } = openPodCgroups(CONFIG, FACTS, undefined, silentLog);
