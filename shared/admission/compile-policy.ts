@@ -82,8 +82,26 @@ export interface NamedProgram {
   readonly program: Program;
 }
 
+/** Types of the objects that a policy reads. */
+export interface PolicyTypes {
+  readonly object: CelType;
+  readonly params: CelType;
+  readonly fieldsOf: Environment['fieldsOf'];
+}
+
+/** At an admission nothing is known of objects before there is one. */
+const UNTYPED: PolicyTypes = { object: DYN, params: DYN, fieldsOf: () => undefined };
+
+/** Why an expression cannot be used. */
+export interface PolicyFault {
+  readonly field: string;
+  readonly expression: string;
+  readonly message: string;
+}
+
 /** One that is not valid has no program; a policy with faults is not stored. */
 export interface CompiledPolicy {
+  readonly faults: readonly PolicyFault[];
   readonly causes: readonly Cause[];
   readonly conditions: readonly NamedProgram[];
   readonly variables: ReadonlyMap<string, NamedProgram>;
@@ -104,16 +122,16 @@ export interface CompiledMutation extends NamedProgram {
 
 type Spec = NonNullable<KubeValidatingAdmissionPolicy['spec']> & NonNullable<KubeMutatingAdmissionPolicy['spec']>;
 
-export function compilePolicy(spec: Partial<Spec>, isMutating: boolean): CompiledPolicy {
-  const causes: Cause[] = [];
+export function compilePolicy(spec: Partial<Spec>, isMutating: boolean, types = UNTYPED): CompiledPolicy {
+  const faults: PolicyFault[] = [];
   const variableTypes = new Map<string, CelType>();
   const environment = (has: { readonly variables: boolean; readonly authorizer: boolean }): Environment => ({
     variables: new Map<string, CelType>([
-      ['object', DYN],
-      ['oldObject', DYN],
+      ['object', types.object],
+      ['oldObject', types.object],
       ['request', objectType(REQUEST)],
       ['namespaceObject', objectType(NAMESPACE)],
-      ...(spec.paramKind === undefined ? [] : [['params', DYN] as const]),
+      ...(spec.paramKind === undefined ? [] : [['params', types.params] as const]),
       ...(has.authorizer ? [['authorizer', objectType(AUTHORIZER_TYPE)] as const] : []),
       ...(has.variables ? [['variables', objectType(VARIABLES)] as const] : []),
     ]),
@@ -121,7 +139,7 @@ export function compilePolicy(spec: Partial<Spec>, isMutating: boolean): Compile
     fieldsOf(type) {
       if (type === VARIABLES) return { typeOf: (field) => variableTypes.get(field) };
       if (type === AUTHORIZER_TYPE) return AUTHORIZER_FIELDS;
-      return FIXED.get(type) ?? (isMutating && isObjectName(type) ? ANY_FIELDS : undefined);
+      return FIXED.get(type) ?? types.fieldsOf(type) ?? (isMutating && isObjectName(type) ? ANY_FIELDS : undefined);
     },
     isConstructible: (type) => isMutating && (isObjectName(type) || type === JSON_PATCH),
   });
@@ -132,7 +150,7 @@ export function compilePolicy(spec: Partial<Spec>, isMutating: boolean): Compile
   function compiled(of: Environment, field: string, expression: string, results: readonly CelType[]) {
     const outcome = compileExpression(of, expression, results);
     if (outcome.kind === 'compiled') return [outcome.program];
-    causes.push(invalidValue(field, expression, outcome.message));
+    faults.push({ field, expression, message: outcome.message });
     return [];
   }
 
@@ -179,7 +197,8 @@ export function compilePolicy(spec: Partial<Spec>, isMutating: boolean): Compile
       patchType,
     }));
   });
-  return { causes, conditions, variables, validations, auditAnnotations, mutations };
+  const causes = faults.map(({ field, expression, message }) => invalidValue(field, expression, message));
+  return { faults, causes, conditions, variables, validations, auditAnnotations, mutations };
 }
 
 /** The conditions of a webhook. @param field of the webhook */

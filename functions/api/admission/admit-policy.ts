@@ -15,6 +15,7 @@ import {
 } from '../../../shared/kinds/admission-policies/serve.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import { LEASE_NAMESPACE } from '../../../shared/kinds/leases/resource.ts';
+import { schemaFor } from '../../../shared/kinds/schemas.ts';
 import type {
   KubeMutatingAdmissionPolicy,
   KubeMutatingAdmissionPolicyBinding,
@@ -24,6 +25,7 @@ import type {
 } from '../../../shared/kinds/types.ts';
 import { jsonEqual } from '../../../shared/kubernetes/json.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
+import { CLIENT_TEXT_MAX } from '../../../shared/store/object-store.ts';
 import type { ServeDependencies } from '../dependencies.ts';
 
 const isWebhookKind = (descriptor: ResourceDescriptor): boolean =>
@@ -57,6 +59,16 @@ export async function admitPolicy(
   if (causes.length > 0) throw status.invalid(descriptor, name, causes);
   if (spec.paramKind !== undefined) await requireParamAccess(dependencies, call, name, spec.paramKind);
   return isForNodeLeases(spec) ? [NODE_LEASES] : [];
+}
+
+export async function withTypeChecking(dependencies: ServeDependencies, policy: KubeObject): Promise<KubeObject> {
+  const types = await import('../../../shared/admission/type-warnings.ts');
+  return types.withTypeChecking(policy, {
+    descriptorOf: dependencies.descriptorOf,
+    paramKindOf: (paramKind) => paramDescriptor(dependencies, paramKind),
+    schemaOf: schemaFor,
+    objectTextMax: CLIENT_TEXT_MAX,
+  });
 }
 
 async function refuseTooMany(

@@ -6,6 +6,7 @@ import type { AdmittedCall } from '../../../shared/admission/admitted-write.ts';
 import type { Call } from '../../../shared/api/call.ts';
 import { defined } from '../../../shared/defined.ts';
 import { PLANNED_SILENCE_SECONDS_MAX, promiseFault } from '../../../shared/fleet/nodes/planned-silence.ts';
+import { validatingadmissionpolicies } from '../../../shared/kinds/admission-policies/serve.ts';
 import { certificatesigningrequests } from '../../../shared/kinds/certificates/serve.ts';
 import { customresourcedefinitions } from '../../../shared/kinds/customresourcedefinitions/serve.ts';
 import { creationEffect, effectOf } from '../../../shared/kinds/effects.ts';
@@ -20,12 +21,12 @@ import type { ServeDependencies } from '../dependencies.ts';
 import type { WriteOptions } from '../verbs/write-options.ts';
 import { admitPriorityClass } from './admit-creation.ts';
 import { definitionAdmission } from './admit-definition.ts';
-import { admitPolicy, isAdmissionKind } from './admit-policy.ts';
+import { admitPolicy, isAdmissionKind, withTypeChecking } from './admit-policy.ts';
 import { signingRequestAdmission } from './admit-signing-request.ts';
 import { escalationCheck, isPolicy } from './escalation.ts';
 import { nodeRestriction, type RestrictedVerb } from './restrict-node.ts';
 
-type Admission = Pick<WriteOptions, 'admit' | 'admitStored'>;
+type Admission = Pick<WriteOptions, 'admit' | 'admitStored' | 'complete'>;
 
 /** What a write passes, and what its answer warns of afterwards. */
 export interface WriteAdmission extends Admission, Pick<PolicyAdmission, 'mutate'> {
@@ -47,6 +48,9 @@ export function admitWrite(
   let ofKind: readonly string[] = [];
   return {
     ...restricted,
+    ...(call.descriptor === validatingadmissionpolicies && {
+      complete: (next: KubeObject) => withTypeChecking(dependencies, next),
+    }),
     mutate: policies.mutate,
     async admit(next, stored) {
       await restricted.admit?.(next, stored);

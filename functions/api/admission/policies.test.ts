@@ -48,6 +48,131 @@ const put = async (api: ApiInMemory, body: object, query = '') => {
   return { code, message: answer.message, reason: answer.reason, warning: headers['warning'], body: answer };
 };
 
+describe('the status of a ValidatingAdmissionPolicy', () => {
+  const of = (group: string, resources: string[], apiVersions = ['v1']) => ({
+    operations: ['CREATE'],
+    apiGroups: [group],
+    apiVersions,
+    resources,
+  });
+  const statusOf = async (api: ApiInMemory, spec: object) => {
+    await api.send('DELETE', `${POLICIES}/p`);
+    await created(api, POLICIES, policy('p', spec));
+    return (await api.send('GET', `${POLICIES}/p`)).body.status;
+  };
+  const warningsOf = async (api: ApiInMemory, spec: object) =>
+    (await statusOf(api, spec)).typeChecking.expressionWarnings;
+  const checked = (resourceRules: object[], expression: string, more: object = {}) => ({
+    matchConstraints: { resourceRules },
+    validations: [{ expression, ...more }],
+  });
+  const APPS = of('apps', ['deployments']);
+
+  it.each<[string, object]>([
+    ['what the schema has', checked([APPS], 'object.spec.replicas <= 5 && oldObject == null')],
+    ['names that are reserved in other places', checked([APPS], "object.metadata.namespace == 'a'")],
+    ['maps', checked([of('', ['configmaps'])], "object.data.level != 'high' && object.data['x.y'] == 'z'")],
+    [
+      'values that are seen as texts or numbers',
+      checked(
+        [APPS],
+        "object.spec.template.spec.containers.all(c, quantity(c.resources.limits.cpu).isLessThan(quantity('2'))) && timestamp(object.metadata.creationTimestamp) > timestamp('2020-01-01T00:00:00Z') && string(object.spec.strategy.rollingUpdate.maxSurge) == '1'",
+      ),
+    ],
+    ['kinds of all versions', checked([of('apps', ['deployments'], ['*'])], 'object.foo == 1')],
+    ['kinds that are not served', checked([of('other.example.com', ['things'])], 'object.foo == 1')],
+    ['subresources', checked([of('apps', ['deployments/scale', '*'])], 'object.foo == 1')],
+    [
+      'a struct that contains itself',
+      checked([of('apiextensions.k8s.io', ['customresourcedefinitions'])], 'has(object.spec)'),
+    ],
+  ])('warns of nothing in %s', async (_what, spec) => {
+    expect(await statusOf(apiInMemory(), spec)).toEqual({ observedGeneration: 1, typeChecking: {} });
+  });
+
+  it('warns of what the schema of each kind lacks, in the order of the expressions', async () => {
+    const rules = [of('apps', ['statefulsets', 'deployments']), of('', ['pods'])];
+    const spec = checked(rules, 'object.spec.replicas > 1', { messageExpression: "'a' + object.spec.nodeName" });
+    const issue = (kind: string, field: string, source: string): string => {
+      const at = source.indexOf(`.${field}`);
+      return `${kind}: ERROR: <input>:1:${at + 1}: undefined field '${field}'\n | ${source}\n | ${'.'.repeat(at)}^\n`;
+    };
+    expect(await warningsOf(apiInMemory(), spec)).toEqual([
+      {
+        fieldRef: 'spec.validations[0].expression',
+        warning: issue('/v1, Kind=Pod', 'replicas', 'object.spec.replicas > 1'),
+      },
+      {
+        fieldRef: 'spec.validations[0].messageExpression',
+        warning: ['Deployment', 'StatefulSet']
+          .map((kind) => issue(`apps/v1, Kind=${kind}`, 'nodeName', "'a' + object.spec.nodeName"))
+          .join('\n'),
+      },
+    ]);
+  });
+
+  it('warns of types, of variables and parameters by their types, and not of the type of a result', async () => {
+    const api = apiInMemory();
+    const of2 = async (expression: string, more: object = {}) =>
+      ((await warningsOf(api, { ...checked([APPS], expression), ...more })) ?? []).map(
+        ({ warning }: { warning: string }) => warning.split('\n')[0],
+      );
+    expect(await of2("object.spec.replicas == 'x'")).toEqual([
+      "apps/v1, Kind=Deployment: ERROR: <input>:1:22: found no matching overload for '_==_' applied to '(int, string)'",
+    ]);
+    const variables = [{ name: 'n', expression: 'object.spec.replicas' }];
+    expect(await of2('variables.n.size() > 1', { variables })).toEqual([
+      "apps/v1, Kind=Deployment: ERROR: <input>:1:17: found no matching overload for 'size' applied to 'int.()'",
+    ]);
+    const paramKind = { apiVersion: 'v1', kind: 'ConfigMap' };
+    expect(await of2('params.spec == object.spec', { paramKind })).toEqual([
+      "apps/v1, Kind=Deployment: ERROR: <input>:1:7: undefined field 'spec'",
+    ]);
+    expect(await of2('object.spec.replicas')).toEqual([]);
+  });
+
+  it('is of a custom kind too, once its definition is there and the spec changes', async () => {
+    const api = apiInMemory();
+    const widgets = of('example.com', ['widgets']);
+    const spec = checked([widgets], 'object.spec.size > 1 && object.spec.weight > 1 && object.spec.colour == 1');
+    expect(await statusOf(api, spec)).toEqual({ observedGeneration: 1, typeChecking: {} });
+    await created(api, DEFINITIONS, widgetDefinition());
+    const labels = { metadata: { labels: { a: 'b' } } };
+    const labelled = await api.send('PATCH', `${POLICIES}/p`, { body: labels, contentType: MERGE });
+    expect(labelled.body.status).toEqual({ observedGeneration: 1, typeChecking: {} });
+    const body = { spec: { failurePolicy: 'Ignore' } };
+    const changed = await api.send('PATCH', `${POLICIES}/p`, { body, contentType: MERGE });
+    expect(changed.body.status.observedGeneration).toBe(2);
+    expect(changed.body.status.typeChecking.expressionWarnings[0].warning).toMatch(
+      /^example\.com\/v1, Kind=Widget: ERROR: <input>:1:36: undefined field 'weight'\n(?:.|\n)*\(string, int\)/,
+    );
+    const free = checked(
+      [widgets],
+      "object.spec.free.any.thing == 1 && object.spec.port == 80 && object.metadata.name == 'a'",
+    );
+    expect(await statusOf(api, free)).toEqual({ observedGeneration: 1, typeChecking: {} });
+  });
+
+  it.each([
+    ['many', Array.from({ length: 1_000 }, () => ({ expression: 'object.foo == 1 && object.bar == 2' }))],
+    ['long', [{ expression: `object.foo == "${'x'.repeat(97_000)}"` }]],
+  ])('has warnings of a bounded length: %s', async (_what, validations) => {
+    const spec = { matchConstraints: { resourceRules: [of('', ['pods', 'secrets'])] }, validations };
+    const { expressionWarnings } = (await statusOf(apiInMemory(), spec)).typeChecking;
+    expect(JSON.stringify(expressionWarnings).length).toBeLessThan(20_000);
+    expect(expressionWarnings[0].warning).toMatch(/^\/v1, Kind=Pod: ERROR/);
+  });
+
+  it('checks ten kinds at most', async () => {
+    const resources =
+      'pods services secrets configmaps nodes events endpoints namespaces serviceaccounts persistentvolumes replicationcontrollers limitranges'.split(
+        ' ',
+      );
+    const [{ warning }] = await warningsOf(apiInMemory(), checked([of('', resources)], 'object.foo == 1'));
+    expect(warning.match(/undefined field 'foo'/g)).toHaveLength(10);
+  });
+});
+
 describe('a ValidatingAdmissionPolicy', () => {
   const LEVEL = { validations: [{ expression: "object.data.level != 'high'", message: 'too high' }] };
 

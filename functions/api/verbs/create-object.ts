@@ -50,7 +50,8 @@ export async function createObject(
     );
     refuseOutsideLimits(descriptor, prepared, admitted);
     await options.admit?.(prepared, undefined);
-    const created = await storeNew(dependencies, descriptor, target, prepared, options);
+    const complete = (await options.complete?.(prepared)) ?? prepared;
+    const created = await storeNew(dependencies, descriptor, target, complete, options);
     if (created !== undefined) return { object: created, created: true };
     if (isNamed) throw status.alreadyExists(descriptor, prepared.metadata.name ?? '');
   }

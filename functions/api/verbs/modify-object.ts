@@ -115,7 +115,8 @@ async function modifyOnce(
   const prepared = await preparedForUpdate(modification, requested, old);
   await options.admit?.(prepared, old);
   const next = options.track?.(prepared, old) ?? prepared;
-  const stored = await storeChange(modification, next, old);
+  const complete = (await options.complete?.(next)) ?? next;
+  const stored = await storeChange(modification, complete, old);
   if (stored.kind === 'written') return { object: stored.object, created: false };
   // The version that the client named is outdated. Without one the next attempt replaces the current object.
   if (options.replaces && precondition !== '' && stored.ofAlong !== true) {

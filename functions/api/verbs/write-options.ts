@@ -28,6 +28,8 @@ export interface WriteOptions extends Partial<WriteAdmission> {
    * operations of a patch would reveal fields of an object that the user may not read.
    */
   readonly admitStored?: (stored: KubeObject) => Promise<void>;
+  /** Returns an admitted object with what the system states of it. Called before each attempt, dry runs included. */
+  readonly complete?: (next: KubeObject) => Promise<KubeObject>;
 }
 
 export interface WrittenObject {

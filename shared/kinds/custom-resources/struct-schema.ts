@@ -90,8 +90,13 @@ function schemaOf(node: SchemaNode, name: string): Schema {
       ...(node.keepsUnknown || node.isEmbedded ? { others: ANYTHING } : {}),
     };
   }
-  return { kind: 'any' };
+  const scalar = SCALARS.find((kind) => kind === schema.type);
+  // Texts of some formats are other values for expressions.
+  return scalar === undefined || TYPED_FORMATS.has(schema.format ?? '') ? { kind: 'any' } : { kind: scalar };
 }
+
+const SCALARS = ['string', 'boolean', 'integer', 'number'] as const;
+const TYPED_FORMATS = new Set(['byte', 'duration', 'date', 'date-time']);
 
 const OBJECT_META = upstream.struct('meta/v1.ObjectMeta');
 

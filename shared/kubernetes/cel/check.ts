@@ -22,6 +22,7 @@ import {
   STRING,
   type Substitution,
   substitute,
+  TrialSubstitution,
   typeOf,
   typeText,
   UINT,
@@ -83,7 +84,7 @@ export function checkTypes(environment: Environment, expression: Expression): Ch
 
   /** Adds what follows to `known` only if the type fits. */
   function fits(expected: CelType, actual: CelType): boolean {
-    const trial: Substitution = new Map(known);
+    const trial = new TrialSubstitution(known);
     if (!isAssignable(expected, actual, trial)) return false;
     for (const [name, type] of trial) known.set(name, type);
     return true;
@@ -239,7 +240,7 @@ export function checkTypes(environment: Environment, expression: Expression): Ch
   function resultOf(overload: Overload, args: readonly CelType[]) {
     if (overload.params.length !== args.length) return [];
     const instance = instantiated(overload);
-    const trial: Substitution = new Map(known);
+    const trial = new TrialSubstitution(known);
     if (!instance.params.every((param, i) => isAssignable(param, args[i] as CelType, trial))) return [];
     return [{ overload, type: substitute(instance.result, trial), known: trial }];
   }

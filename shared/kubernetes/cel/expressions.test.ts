@@ -183,3 +183,11 @@ it.each(['(', 'a.b.', "'x", '1 +', '`a`', `${'('.repeat(300)}1${')'.repeat(300)}
     expect(evaluate(source).fault).toMatch(/^compilation failed: ERROR: <input>:1:\d+: /);
   },
 );
+
+it('checks the types of a long expression in time that its length bounds', () => {
+  const part = Array.from({ length: 160 }, () => '1==1').join('||');
+  const source = Array.from({ length: 100 }, () => `(${part})`).join('||');
+  const began = performance.now();
+  expect(evaluate(source)).toMatchObject({ value: true });
+  expect(performance.now() - began).toBeLessThan(10_000);
+});

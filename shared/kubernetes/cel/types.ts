@@ -83,6 +83,18 @@ export function typeText(type: CelType): string {
 /** What type parameters stand for. */
 export type Substitution = Map<string, CelType>;
 
+/** A copy for a trial. Iterates what the trial adds; the cost is that alone. */
+export class TrialSubstitution extends Map<string, CelType> {
+  readonly #known: Substitution;
+  constructor(known: Substitution) {
+    super();
+    this.#known = known;
+  }
+  override get(name: string): CelType | undefined {
+    return super.get(name) ?? this.#known.get(name);
+  }
+}
+
 /** A type with its known parameters replaced. Unknown ones are dyn if `final`. */
 export function substitute(type: CelType, known: Substitution, final = false): CelType {
   switch (type.kind) {
