@@ -15,7 +15,7 @@ import {
 } from '../../../shared/kinds/admission-policies/serve.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import { LEASE_NAMESPACE } from '../../../shared/kinds/leases/resource.ts';
-import { schemaFor } from '../../../shared/kinds/schemas.ts';
+import { schemaOf } from '../../../shared/kinds/schemas.ts';
 import type {
   KubeMutatingAdmissionPolicy,
   KubeMutatingAdmissionPolicyBinding,
@@ -23,6 +23,7 @@ import type {
   ParamKind,
   ParamRef,
 } from '../../../shared/kinds/types.ts';
+import { apiVersionOf } from '../../../shared/kubernetes/api-version.ts';
 import { jsonEqual } from '../../../shared/kubernetes/json.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { CLIENT_TEXT_MAX } from '../../../shared/store/object-store.ts';
@@ -66,7 +67,7 @@ export async function withTypeChecking(dependencies: ServeDependencies, policy: 
   return types.withTypeChecking(policy, {
     descriptorOf: dependencies.descriptorOf,
     paramKindOf: (paramKind) => paramDescriptor(dependencies, paramKind),
-    schemaOf: schemaFor,
+    schemaOf: ({ custom, group, version, kind }) => custom?.schema ?? schemaOf(apiVersionOf({ group, version }), kind),
     objectTextMax: CLIENT_TEXT_MAX,
   });
 }

@@ -80,6 +80,7 @@ describe('the status of a ValidatingAdmissionPolicy', () => {
       ),
     ],
     ['kinds of all versions', checked([of('apps', ['deployments'], ['*'])], 'object.foo == 1')],
+    ['kinds without a schema', checked([of('apiregistration.k8s.io', ['apiservices'])], 'object.foo == 1')],
     ['kinds that are not served', checked([of('other.example.com', ['things'])], 'object.foo == 1')],
     ['subresources', checked([of('apps', ['deployments/scale', '*'])], 'object.foo == 1')],
     [

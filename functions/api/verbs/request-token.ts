@@ -15,6 +15,7 @@ import { defined } from '../../../shared/defined.ts';
 import { nodes, pods } from '../../../shared/kinds/registry.ts';
 import { secrets } from '../../../shared/kinds/secrets/serve.ts';
 import { serviceaccounts } from '../../../shared/kinds/serviceaccounts/serve.ts';
+import { validateTokenSeconds } from '../../../shared/kinds/serviceaccounts/token-seconds.ts';
 import type { KubeObject, KubePod } from '../../../shared/kinds/types.ts';
 import { invalidValue } from '../../../shared/kubernetes/causes.ts';
 import type { HttpResponse } from '../../../shared/kubernetes/request/http.ts';
@@ -27,8 +28,6 @@ import { readSubresourceBody } from './subresource-calls.ts';
 
 const TOKEN_REQUEST = { group: 'authentication.k8s.io', kind: 'TokenRequest' };
 const DEFAULT_SECONDS = 3_600;
-const SECONDS_MIN = 600;
-const SECONDS_MAX = 2 ** 32;
 /** Audiences of one token, and characters of all of them: a token must fit into a header. */
 const AUDIENCES_MAX = 32;
 const AUDIENCE_CHARACTERS_MAX = 2_000;
@@ -83,13 +82,7 @@ export async function requestToken(dependencies: ServeDependencies, call: Call):
 }
 
 function refuseInvalidSpec(audiences: readonly string[], seconds: number): void {
-  const causes: status.Cause[] = [];
-  const field = 'spec.expirationSeconds';
-  if (seconds < SECONDS_MIN) {
-    causes.push(invalidValue(field, seconds, 'may not specify a duration less than 10 minutes'));
-  } else if (seconds > SECONDS_MAX) {
-    causes.push(invalidValue(field, seconds, 'may not specify a duration larger than 2^32 seconds'));
-  }
+  const causes = validateTokenSeconds('spec.expirationSeconds', seconds);
   const characters = audiences.reduce((sum, audience) => sum + audience.length, 0);
   if (audiences.length > AUDIENCES_MAX || characters > AUDIENCE_CHARACTERS_MAX || audiences.includes('')) {
     const rule = `must be at most ${AUDIENCES_MAX} texts of together ${AUDIENCE_CHARACTERS_MAX} characters, none empty`;

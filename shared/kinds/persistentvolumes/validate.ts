@@ -30,6 +30,7 @@ import { amountCauses, readAmount } from '../../kubernetes/validate-resources.ts
 import { validateSelector } from '../poddisruptionbudgets/validate.ts';
 import { validateNodeSelector } from '../pods/validate-scheduling.ts';
 import { validateBacksteps, validateHostPath } from '../pods/validate-volumes.ts';
+import { validateTokenSeconds } from '../serviceaccounts/token-seconds.ts';
 import type {
   CSIPersistentVolumeSource,
   KubeCSIDriver,
@@ -342,8 +343,6 @@ export function validateStorageClass(storage: KubeStorageClass, old: KubeStorage
   ];
 }
 
-const TOKEN_SECONDS_MIN = 600;
-const TOKEN_SECONDS_MAX = 2 ** 32;
 const PERIOD_SECONDS_MIN = 10;
 
 export function validateCsiDriver(driver: KubeCSIDriver, old: KubeCSIDriver | undefined): Cause[] {
@@ -360,14 +359,7 @@ export function validateCsiDriver(driver: KubeCSIDriver, old: KubeCSIDriver | un
     const field = `spec.tokenRequests[${index}]`;
     if (seen.has(audience)) causes.push(duplicate(`${field}.audience`, audience));
     seen.add(audience);
-    if (seconds === undefined) continue;
-    const path = `${field}.expirationSeconds`;
-    if (seconds < TOKEN_SECONDS_MIN) {
-      causes.push(invalidValue(path, seconds, 'may not specify a duration less than 10 minutes'));
-    }
-    if (seconds > TOKEN_SECONDS_MAX) {
-      causes.push(invalidValue(path, seconds, 'may not specify a duration larger than 2^32 seconds'));
-    }
+    if (seconds !== undefined) causes.push(...validateTokenSeconds(`${field}.expirationSeconds`, seconds));
   }
   if (period !== undefined && period < PERIOD_SECONDS_MIN) {
     const why = 'must be greater than or equal to 10 seconds';

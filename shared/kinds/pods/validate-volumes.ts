@@ -11,13 +11,12 @@ import {
 import { parseQuantity } from '../../kubernetes/quantity.ts';
 import type { Cause } from '../../kubernetes/status.ts';
 import { labelErrors } from '../../kubernetes/validate-names.ts';
+import { TOKEN_SECONDS_MIN, validateTokenSeconds } from '../serviceaccounts/token-seconds.ts';
 import type { DownwardAPIVolumeFile, KeyToPath, Volume, VolumeMount, VolumeProjection } from '../types.ts';
 import { VOLUME_FIELDS, validateFieldReference, validateResourceReference } from './validate-environment.ts';
 
 const FILE_MODE_MAX = 0o777;
 const FILE_MODE_TEXT = 'must be a number between 0 and 0777 (octal), both inclusive';
-const TOKEN_SECONDS_MIN = 600;
-const TOKEN_SECONDS_MAX = 2 ** 32;
 
 const HOST_PATH_TYPES = [
   '',
@@ -87,14 +86,7 @@ function validateToken(
   field: string,
 ): Cause[] {
   const { expirationSeconds: seconds = TOKEN_SECONDS_MIN, path = '' } = token;
-  const causes: Cause[] = [];
-  if (seconds < TOKEN_SECONDS_MIN) {
-    causes.push(invalidValue(`${at}.expirationSeconds`, seconds, 'may not specify a duration less than 10 minutes'));
-  }
-  if (seconds > TOKEN_SECONDS_MAX) {
-    const why = 'may not specify a duration larger than 2^32 seconds';
-    causes.push(invalidValue(`${at}.expirationSeconds`, seconds, why));
-  }
+  const causes = validateTokenSeconds(`${at}.expirationSeconds`, seconds);
   return [...causes, ...(path === '' ? [required(`${field}.path`)] : validateFilePath(`${field}.path`, path))];
 }
 

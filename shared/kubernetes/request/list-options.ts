@@ -29,7 +29,7 @@ export function checkListOptions(query: URLSearchParams, nowMs: number): void {
     if (version === '') {
       causes.push(refusedMatch('resourceVersionMatch is forbidden unless resourceVersion is provided'));
     }
-    if (token !== '') causes.push(refusedMatch('resourceVersionMatch is forbidden when continue is provided'));
+    if (token !== '') causes.push(MATCH_OF_CONTINUED);
     if (match !== 'Exact' && match !== 'NotOlderThan') {
       causes.push(notSupported('resourceVersionMatch', match, ['Exact', 'NotOlderThan', '']));
     }
@@ -67,7 +67,7 @@ export function checkWatchOptions(query: URLSearchParams): void {
     }
     if (match !== 'NotOlderThan') causes.push(notSupported('resourceVersionMatch', match, ['NotOlderThan']));
     if ((query.get('continue') ?? '') !== '') {
-      causes.push(refusedMatch('resourceVersionMatch is forbidden when continue is provided'));
+      causes.push(MATCH_OF_CONTINUED);
     }
   }
   if (causes.length > 0) throw optionsFault('ListOptions', causes);
@@ -90,3 +90,4 @@ export function refuseFutureVersion(query: URLSearchParams, nowMs: number): void
 }
 
 const refusedMatch = (why: string): status.Cause => forbiddenField('resourceVersionMatch', why);
+const MATCH_OF_CONTINUED = refusedMatch('resourceVersionMatch is forbidden when continue is provided');
