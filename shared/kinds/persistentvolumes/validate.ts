@@ -29,8 +29,7 @@ import {
 import { amountCauses, readAmount } from '../../kubernetes/validate-resources.ts';
 import { validateSelector } from '../poddisruptionbudgets/validate.ts';
 import { validateNodeSelector } from '../pods/validate-scheduling.ts';
-import { validateBacksteps, validateHostPath } from '../pods/validate-volumes.ts';
-import { validateTokenSeconds } from '../serviceaccounts/token-seconds.ts';
+import { validateBacksteps, validateHostPath, validateTokenSeconds } from '../pods/validate-volumes.ts';
 import type {
   CSIPersistentVolumeSource,
   KubeCSIDriver,

@@ -11,11 +11,12 @@ import {
 import { parseQuantity } from '../../kubernetes/quantity.ts';
 import type { Cause } from '../../kubernetes/status.ts';
 import { labelErrors } from '../../kubernetes/validate-names.ts';
-import { TOKEN_SECONDS_MIN, validateTokenSeconds } from '../serviceaccounts/token-seconds.ts';
 import type { DownwardAPIVolumeFile, KeyToPath, Volume, VolumeMount, VolumeProjection } from '../types.ts';
 import { VOLUME_FIELDS, validateFieldReference, validateResourceReference } from './validate-environment.ts';
 
 const FILE_MODE_MAX = 0o777;
+const TOKEN_SECONDS_MIN = 600;
+const TOKEN_SECONDS_MAX = 2 ** 32;
 const FILE_MODE_TEXT = 'must be a number between 0 and 0777 (octal), both inclusive';
 
 const HOST_PATH_TYPES = [
@@ -80,6 +81,13 @@ const validateDownwardItem = (
 ];
 
 /** `field`: the path of the volume itself, where upstream reports the path of a token. */
+/** How long a token of an account may be asked for, also by a TokenRequest and a CSIDriver. */
+export function validateTokenSeconds(field: string, seconds: number): Cause[] {
+  if (seconds >= TOKEN_SECONDS_MIN && seconds <= TOKEN_SECONDS_MAX) return [];
+  const bound = seconds < TOKEN_SECONDS_MIN ? 'less than 10 minutes' : 'larger than 2^32 seconds';
+  return [invalidValue(field, seconds, `may not specify a duration ${bound}`)];
+}
+
 function validateToken(
   token: NonNullable<VolumeProjection['serviceAccountToken']>,
   at: string,
