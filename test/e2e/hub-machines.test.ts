@@ -1,6 +1,6 @@
 /** Machines of a site with a hub: real agents, each a process, and the link of the site to the cluster. */
 import { spawn } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -15,18 +15,15 @@ const PROGRAM = fileURLToPath(new URL('../../agent/bin/nodekeeper-agent.ts', imp
 const PODS = `${NAMESPACES}/default/pods`;
 const kubectl: Kubectl | undefined = findKubectls().at(-1);
 
-/** A hub, and an agent behind a link of its own to the cluster. */
-async function siteWithMachine() {
-  const served = await story();
+/** An agent behind a link of its own to the cluster. */
+async function startMachine(served: Awaited<ReturnType<typeof story>>, name: string) {
   const { cluster } = served;
   const folder = directory();
   const kubeconfig = join(folder, 'cluster-kubeconfig');
   writeFileSync(kubeconfig, kubeconfigOf(cluster));
-  const hubKubeconfig = join(folder, 'hub-kubeconfig');
-  writeFileSync(hubKubeconfig, kubeconfigOf(served.hub));
   const lines: string[] = [];
   const print = (line: string) => void lines.push(line);
-  await bootstrapTokenCommand(['create', '--nodes', 'edge-1', '--kubeconfig', kubeconfig], {
+  await bootstrapTokenCommand(['create', '--nodes', name, '--kubeconfig', kubeconfig], {
     ...{ environment: {}, nowMs: Date.now(), print },
   });
   const link = await startLink({ host: '127.0.0.1', port: Number(new URL(cluster.url).port) });
@@ -44,7 +41,7 @@ certificateAuthorityFile: ${folder}/ca.pem
 hubEndpoint: ${served.hub.url}
 hubCertificateAuthorityFile: ${folder}/hub-ca.pem
 bootstrapToken: ${lines.join('').trim()}
-hostnameOverride: edge-1
+hostnameOverride: ${name}
 rootDirectory: ${folder}/root
 runtime: exec
 ---
@@ -71,6 +68,16 @@ healthzPort: 0
     }).catch(() => undefined);
     agent.kill('SIGKILL');
   });
+  return { link, agent, output: () => output };
+}
+
+/** A hub with one machine. */
+async function siteWithMachine() {
+  const served = await story();
+  const { cluster } = served;
+  const hubKubeconfig = join(directory(), 'hub-kubeconfig');
+  writeFileSync(hubKubeconfig, kubeconfigOf(served.hub));
+  const { link, output } = await startMachine(served, 'edge-1');
   const phaseAt = async (api: typeof cluster, name: string): Promise<string | undefined> =>
     (await api.send('GET', `${PODS}/${name}`)).body.status?.phase;
   return {
@@ -81,7 +88,7 @@ healthzPort: 0
       const made = await cluster.send('POST', PODS, { body: podOf(name, 'edge-1', [['main', script]]) });
       expect(made).toMatchObject({ status: 201 });
       await soon(`pod ${name} at the hub`, async () => (await phaseAt(served.hub, name)) === 'Running', 60_000);
-      await soon('that the hub knows the machine', () => output.includes('the hub of the site knows this machine'));
+      await soon('that the hub knows the machine', () => output().includes('the hub of the site knows this machine'));
     },
     cut() {
       link.cut();
@@ -91,11 +98,11 @@ healthzPort: 0
       link.restore();
       served.link.restore();
     },
-    output: () => output,
+    output,
   };
 }
 
-describe.skipIf(kubectl === undefined)('a hub with machines', { timeout: 180_000 }, () => {
+describe.skipIf(kubectl === undefined)('a hub with machines', { timeout: 240_000 }, () => {
   it('shows what became of a pod while the link is cut, and the cluster has it afterwards', async () => {
     const site = await siteWithMachine();
     const marker = join(directory(), 'end');
@@ -152,5 +159,69 @@ describe.skipIf(kubectl === undefined)('a hub with machines', { timeout: 180_000
     const refused = await run('exec', 'web', '--', 'true').ended;
     expect(refused.exitCode).not.toBe(0);
     expect(refused.stderr).toContain('cannot be reached');
+  });
+
+  it('has the pods of a machine replaced whose power its switch has ended, long before their time', async () => {
+    const folder = directory();
+    const [asked, powerOff] = [join(folder, 'asked'), join(folder, 'power-off')];
+    const user = 'system:serviceaccount:kube-system:hub';
+    // A pod says where it runs. Its processes end with the power, and so does the agent.
+    writeFileSync(powerOff, `#!/bin/sh\necho "$1" >> ${asked}\nkill -9 $(cat ${folder}/$1.pids)\n`, { mode: 0o755 });
+    const roles = ['system:nodekeeper:hub', 'system:nodekeeper:site-hub'];
+    const served = await story(roles, ['--site-hub', user, '--power-off', powerOff]);
+    const { cluster } = served;
+    const names = ['edge-1', 'edge-2'];
+    const policy = { metadata: { name: 'site' }, spec: { hub: user, nodes: names, namespaces: ['default'] } };
+    const policies = '/apis/nodekeeper.dev/v1alpha1/sitepolicies';
+    expect(await cluster.send('POST', policies, { body: policy })).toMatchObject({ status: 201 });
+    const machines = new Map<string, Awaited<ReturnType<typeof startMachine>>>();
+    for (const name of names) {
+      const machine = await startMachine(served, name);
+      machines.set(name, machine);
+      writeFileSync(join(folder, `${name}.pids`), `${machine.agent.pid}\n`);
+      await soon(`that ${name} obeys the hub`, async () => {
+        const { body } = await cluster.send('GET', `/api/v1/nodes/${name}`);
+        return body.metadata?.annotations?.['nodekeeper.dev/site-hub'] === user;
+      });
+    }
+    // Two of four: Kubernetes makes one of two in a command.
+    const script = `echo $$$$ >> ${folder}/$NODE.pids; while true; do sleep 0.2; done`;
+    const main = {
+      ...{ name: 'main', image: 'none', command: ['sh', '-c', script] },
+      env: [{ name: 'NODE', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } }],
+    };
+    const template = {
+      metadata: { labels: { app: 'once' }, annotations: { 'nodekeeper.dev/offline-stop-after': '10m' } },
+      spec: {
+        containers: [main],
+        terminationGracePeriodSeconds: 1,
+        automountServiceAccountToken: false,
+        tolerations: [{ key: 'nodekeeper.dev/runtime', operator: 'Exists' }],
+      },
+    };
+    const set = { replicas: 1, selector: { matchLabels: { app: 'once' } }, template };
+    const sets = '/apis/apps/v1/namespaces/default/replicasets';
+    expect(await cluster.send('POST', sets, { body: { metadata: { name: 'once' }, spec: set } })).toMatchObject({
+      status: 201,
+    });
+    onTestFinished(() => void cluster.send('DELETE', `${sets}/once`));
+    const running = async (): Promise<{ uid: string; nodeName: string } | undefined> => {
+      const { body } = await cluster.send('GET', PODS);
+      const pod = body.items.find(({ status }: { status?: { phase?: string } }) => status?.phase === 'Running');
+      return pod && { uid: pod.metadata.uid, nodeName: pod.spec.nodeName };
+    };
+    const first = await until(running, { withinMs: 60_000, what: 'the pod' });
+    machines.get(first.nodeName)!.agent.kill('SIGSTOP');
+    const fromMs = performance.now();
+    const second = await until(
+      async () => {
+        const pod = await running();
+        return pod !== undefined && pod.uid !== first.uid && pod;
+      },
+      { withinMs: 150_000, what: 'its replacement' },
+    );
+    process.stdout.write(`replaced ${Math.round((performance.now() - fromMs) / 1_000)} s after its machine stopped\n`);
+    expect(second.nodeName).toBe(names.find((name) => name !== first.nodeName));
+    expect(readFileSync(asked, 'utf8')).toBe(`${first.nodeName}\n`);
   });
 });

@@ -466,6 +466,8 @@ describe('a hub', { timeout: 120_000 }, () => {
       ...upstream,
       ...authority,
     );
+    const absent = ['--site-hub', 'system:serviceaccount:kube-system:hub', '--power-off', '/none'];
+    await refused('--power-off: /none cannot be started', ...data, ...upstream, ...authority, ...absent);
     await refused('is a cluster of its own', '--data', clusterData, ...upstream, ...authority);
     await hubToken(api, ['system:nodekeeper:hub']);
     const { api: hub } = await started([...data, ...upstream, ...authority, '--port', '0']);

@@ -163,9 +163,9 @@ export async function clusterOfHub(roles: readonly string[]) {
   };
 }
 
-export async function story(roles: readonly string[] = ['system:nodekeeper:hub']) {
+export async function story(roles: readonly string[] = ['system:nodekeeper:hub'], more: readonly string[] = []) {
   const served = await clusterOfHub(roles);
-  const hub = await started(served.hubArguments);
+  const hub = await started([...served.hubArguments, ...more]);
   return { ...served, hub: hub.api, stopHub: hub.stop };
 }
 
