@@ -4,6 +4,6 @@
 export const mountPathBelow = (mountPath: string): string =>
   mountPath
     .replace(/^[A-Za-z]:/, '')
-    .split(/[\\/]+/)
+    .split(/[\\/]/)
     .filter((name) => name !== '' && name !== '.' && name !== '..')
     .join('\\');

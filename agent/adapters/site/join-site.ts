@@ -29,7 +29,7 @@ export function joinSite({ endpoint, certificateAuthority }: JoinSiteOptions): J
       const outgoing = httpsRequest({
         agent,
         host: bareHost(server.hostname),
-        port: server.port === '' ? 443 : Number(server.port),
+        port: server.port,
         path: SITE_PATH,
         signal,
         headers: { connection: 'upgrade', upgrade: SITE_PROTOCOL },

@@ -76,6 +76,7 @@ describe('a line of a site', () => {
     line.send('a');
     socket.end();
     line.send('b');
+    expect(socket.errored).toBeNull();
     socket.destroy();
     line.send('c');
     expect(sent).toEqual(['a\n']);

@@ -18,22 +18,15 @@ export function openSiteLine(
   address: string,
   accept: (line: SiteLine) => SiteLineEvents,
 ): SiteLine {
-  let hasClosed = false;
-  const closed = new Promise<void>((resolve) => {
-    socket.once('close', () => {
-      hasClosed = true;
-      resolve();
-    });
-  });
+  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
   const line: SiteLine = {
     address,
     send(text) {
-      if (socket.writableEnded || socket.destroyed) return;
+      if (!socket.writable) return;
       socket.write(`${text}\n`);
       if (socket.writableLength > WAITING_BYTES_MAX) socket.destroy();
     },
     async close() {
-      if (hasClosed) return;
       socket.end();
       const timer = setTimeout(() => socket.destroy(), CLOSE_WAIT_MS);
       await closed;
