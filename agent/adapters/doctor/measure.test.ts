@@ -47,6 +47,18 @@ describe('a question to a server', () => {
       expect(await askServer({ endpoint, path, certificateAuthority })).toMatchObject({ status: 200, body: undefined });
   });
 
+  it('fails without an answer in ten seconds', async () => {
+    const asked = Promise.withResolvers<void>();
+    const { url: endpoint, certificateAuthority, close } = await startTlsServer(() => asked.resolve());
+    onTestFinished(close);
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const answer = askServer({ endpoint, path: '/', certificateAuthority });
+    await asked.promise;
+    vi.advanceTimersByTime(10_000);
+    expect(await answer).toEqual({ kind: 'failed', code: 'ETIMEDOUT', message: 'no answer in 10000 ms' });
+  });
+
   it('fails with the code of the fault', async () => {
     const { endpoint } = await api(() => ({ body: '{}' }));
     expect(await askServer({ endpoint, path: '/' })).toMatchObject({

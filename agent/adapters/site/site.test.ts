@@ -2,7 +2,7 @@
 import { createServer as createHttpsServer } from 'node:https';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { silentLog, silentMeter } from '../../../test/support/agent-api.ts';
 import { until } from '../../../test/support/until.ts';
 import { SilenceReport } from '../../app/silence-report.ts';
@@ -247,6 +247,24 @@ describe('the connection', () => {
     closers.push(() => server.close());
     expect((await join(portOf(server))).kind).toBe(kind);
   });
+});
+
+it('a relay that does not answer within five seconds is not joined', async () => {
+  const { certificatePem: cert, privateKeyPem: key } = certificate;
+  const asked = Promise.withResolvers<void>();
+  const server = createHttpsServer({ cert, key }).on('upgrade', () => asked.resolve());
+  await new Promise<void>((resolve) => server.listen(0, address, resolve));
+  closers.push(() => server.close());
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  closers.push(() => vi.useRealTimers());
+  const endpoint = `https://${address}:${portOf(server)}`;
+  const joining = joinSite({ endpoint, certificateAuthority: authority.certificatePem })(
+    { received: () => undefined, closed: () => undefined },
+    new AbortController().signal,
+  );
+  await asked.promise;
+  vi.advanceTimersByTime(5_000);
+  expect(await joining).toMatchObject({ kind: 'failed', cause: { message: 'no answer in 5000 ms' } });
 });
 
 describe('the answer to a probe', () => {
