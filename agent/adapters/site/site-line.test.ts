@@ -1,5 +1,5 @@
 import { Duplex } from 'node:stream';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { SITE_LINE_BYTES_MAX } from '../../rules/site-message.ts';
 import { openSiteLine } from './site-line.ts';
 
@@ -105,5 +105,17 @@ describe('the connection of a site', () => {
       await line.close();
       expect(closes()).toBe(1);
     }
+  });
+
+  it('does not wait longer than half a second for its other end to close', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { line, socket, closes } = opened();
+    const closing = line.close();
+    vi.advanceTimersByTime(499);
+    expect([socket.writableEnded, socket.destroyed]).toEqual([true, false]);
+    vi.advanceTimersByTime(1);
+    await closing;
+    expect([socket.destroyed, closes(), vi.getTimerCount()]).toEqual([true, 1, 0]);
   });
 });
