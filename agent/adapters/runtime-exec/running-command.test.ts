@@ -19,7 +19,7 @@ it.each([
   expect(await started('/bin/sh', ['-c', script]).exitCode).toBe(code);
 });
 
-it('a program that cannot be started is a fault, also where nobody follows it', async () => {
+it('a program that cannot be started is a fault, also if no caller follows it', async () => {
   started('/nonexistent');
   await expect(started('/nonexistent').exitCode).rejects.toThrow('ENOENT');
 });
