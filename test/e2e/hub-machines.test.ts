@@ -161,11 +161,11 @@ describe.skipIf(kubectl === undefined)('a hub with machines', { timeout: 240_000
     expect(refused.stderr).toContain('cannot be reached');
   });
 
-  it('has the pods of a machine replaced whose power its switch has ended, long before their time', async () => {
+  it('has pods replaced long before their time, if the switch of the site ended the power of their machine', async () => {
     const folder = directory();
     const [asked, powerOff] = [join(folder, 'asked'), join(folder, 'power-off')];
     const user = 'system:serviceaccount:kube-system:hub';
-    // A pod says where it runs. Its processes end with the power, and so does the agent.
+    // Without power, neither the agent nor the processes of pods run. A pod says where it runs.
     writeFileSync(powerOff, `#!/bin/sh\necho "$1" >> ${asked}\nkill -9 $(cat ${folder}/$1.pids)\n`, { mode: 0o755 });
     const roles = ['system:nodekeeper:hub', 'system:nodekeeper:site-hub'];
     const served = await story(roles, ['--site-hub', user, '--power-off', powerOff]);
