@@ -80,6 +80,7 @@ class World {
   readonly #order: WalkOrder;
   readonly #engine: Engine;
   readonly #coverage: EnteredFiles;
+  readonly #services: Services;
   readonly #handlers: ReadonlyMap<FunctionName, Handler>;
   readonly #streams: readonly { readonly tableName: string; readonly to: FunctionName; readonly passes: EventFilter }[];
   readonly #pair: NodeKeyPair = nodeKeyPair();
@@ -88,11 +89,19 @@ class World {
   /** Rows of each table as the streams have reported them. */
   readonly #seen = new Map<string, ReadonlyMap<string, WireItem>>();
 
-  constructor(order: WalkOrder, engine: Engine, coverage: EnteredFiles, handlers: ReadonlyMap<FunctionName, Handler>) {
+  constructor(of: {
+    readonly order: WalkOrder;
+    readonly engine: Engine;
+    readonly coverage: EnteredFiles;
+    readonly services: Services;
+    readonly handlers: ReadonlyMap<FunctionName, Handler>;
+  }) {
+    const { order } = of;
     this.#order = order;
-    this.#engine = engine;
-    this.#coverage = coverage;
-    this.#handlers = handlers;
+    this.#engine = of.engine;
+    this.#coverage = of.coverage;
+    this.#services = of.services;
+    this.#handlers = of.handlers;
     this.#streams = order.streams.map(({ tableName, functionName, filterPatterns }) => ({
       tableName,
       to: functionName as FunctionName,
@@ -167,6 +176,7 @@ class World {
     const files = new Set<string>();
     for (let ticks = 0; ticks < TICKS_MAX; ticks += 1) {
       await this.#passPeriod();
+      await this.#services.quiet();
       let changes = 0;
       const entered = await this.#coverage.during(async () => {
         await this.#wake('evictor');
@@ -182,6 +192,7 @@ class World {
   }
 
   async #walk(name: string, work: () => Promise<unknown>): Promise<Walk> {
+    await this.#services.quiet();
     return { name, files: await this.#coverage.during(work) };
   }
 
@@ -295,14 +306,35 @@ function recordOf(before: WireItem | undefined, after: WireItem | undefined): re
   ];
 }
 
-/** Accepts audit lines, wake-ups, events, and heartbeats of the probe. Answers its address. */
-async function startServices(): Promise<string> {
+interface Services {
+  readonly url: string;
+  /** Resolves when every request was answered, and its client has seen that: a tick does not wait for its probe. */
+  quiet(): Promise<void>;
+}
+
+/** Of the event loop, from an answer until its client has read it. */
+const TURNS_OF_CLIENT = 50;
+
+/** Accepts audit lines, wake-ups, events, and heartbeats of the probe. */
+async function startServices(): Promise<Services> {
+  let open = 0;
   const server = createServer((incoming, outgoing) => {
+    open += 1;
+    outgoing.once('close', () => {
+      open -= 1;
+    });
     incoming.resume().on('end', () => outgoing.writeHead(200).end('{}'));
   }).listen(0, '127.0.0.1');
   await new Promise((listening) => server.once('listening', listening));
   server.unref();
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async quiet() {
+      for (let turns = 0; turns < TURNS_OF_CLIENT; turns = open === 0 ? turns + 1 : 0) {
+        await new Promise(setImmediate);
+      }
+    },
+  };
 }
 
 async function run(order: WalkOrder): Promise<readonly Walk[]> {
@@ -310,7 +342,7 @@ async function run(order: WalkOrder): Promise<readonly Walk[]> {
   Math.random = seededFraction(SEED);
   const services = await startServices();
   const endpoints = Object.fromEntries(
-    ['CLOUDWATCH_LOGS', 'EVENTBRIDGE', 'SQS', 'LAMBDA'].map((name) => [`AWS_ENDPOINT_URL_${name}`, services]),
+    ['CLOUDWATCH_LOGS', 'EVENTBRIDGE', 'SQS', 'LAMBDA'].map((name) => [`AWS_ENDPOINT_URL_${name}`, services.url]),
   );
   const coverage = await startCoverage();
   const handlers = new Map<FunctionName, Handler>();
@@ -322,14 +354,14 @@ async function run(order: WalkOrder): Promise<readonly Walk[]> {
       AWS_SECRET_ACCESS_KEY: 'local',
       AWS_ENDPOINT_URL_DYNAMODB: order.endpoint,
       POWERTOOLS_LOG_LEVEL: 'WARN',
-      PROBE_URL: services,
+      PROBE_URL: services.url,
     });
     // A file of the bundle.
     delete process.env['ACCESS_ENTRIES_FILE'];
     const { handler } = (await import(`../functions/${name}/handler.ts`)) as { readonly handler: Handler };
     handlers.set(name, handler);
   }
-  const world = new World(order, await connectEngine(order.endpoint), coverage, handlers);
+  const world = new World({ order, engine: await connectEngine(order.endpoint), coverage, services, handlers });
   await world.fill();
   return [
     await world.heartbeat(),

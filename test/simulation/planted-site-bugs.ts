@@ -32,7 +32,12 @@ const trusting: NonNullable<PlantedHub['switchOff']> = (switchOff) => async (nod
 const S2 = ['S2'] as const;
 
 export const SITE_BUGS: readonly PlantedBug[] = [
-  { bug: 'a fence that is ignored', seed: 10, laws: S2, plant: { hub: { permits: (options) => new Unfenced(options) } } },
+  {
+    bug: 'a fence that is ignored',
+    seed: 10,
+    laws: S2,
+    plant: { hub: { permits: (options) => new Unfenced(options) } },
+  },
   {
     bug: 'a move that the next process does not know',
     laws: S2,
