@@ -44,6 +44,11 @@ it('says nothing of a machine when the program fails, or does not end', async ()
   ]);
 });
 
+it('says nothing of a machine when no process can be made', async () => {
+  expect(await powerSwitch(program('true'), log)('m\0')).toBe(false);
+  expect(said).toEqual([{ nodeName: 'm\0', why: expect.stringContaining('null bytes') }]);
+});
+
 it('is refused at the start when it cannot be started', () => {
   expect(() => requireProgram(program('true'))).not.toThrow();
   for (const file of [program('true', 0o600), join(directory, 'absent'), directory]) {

@@ -26,7 +26,7 @@ export function requireProgram(file: string): void {
 export const powerSwitch =
   (file: string, log: Log, timeoutMs = TIMEOUT_MS) =>
   (nodeName: string): Promise<boolean> =>
-    new Promise((resolve) => {
+    new Promise<boolean>((resolve) => {
       const bounds = { timeout: timeoutMs, killSignal: 'SIGKILL', maxBuffer: OUTPUT_BYTES_MAX } as const;
       execFile(file, [nodeName], bounds, (error, _stdout, stderr) => {
         if (error !== null) {
@@ -36,4 +36,8 @@ export const powerSwitch =
         }
         resolve(error === null);
       });
+    }).catch((error: Error) => {
+      // Without memory for a process, execFile throws.
+      log.warn('the program of the power switch failed', { nodeName, why: error.message });
+      return false;
     });

@@ -170,6 +170,10 @@ export class SitePermits {
     if (move?.state === 'withdrawn' && move.nodeName === nodeName) this.#stopped.add(uid);
   }
 
+  askedAtMs(nodeName: string): number | undefined {
+    return this.#askedAtMs.get(nodeName);
+  }
+
   isSilent(nodeName: string): boolean {
     const sinceMs = Math.max(this.#startedAtMs, this.#askedAtMs.get(nodeName) ?? 0);
     return this.#options.monotonicMs() - sinceMs >= SILENT_MS;

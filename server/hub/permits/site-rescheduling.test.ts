@@ -3,6 +3,7 @@ import { SITE_HUB } from '../../../shared/kinds/pods/site-permit.ts';
 import type { KubeNode, KubePod, KubeSitePolicy } from '../../../shared/kinds/types.ts';
 import type { ConditionStatus } from '../../../shared/kubernetes/kubernetes.ts';
 import { memoryItemStore } from '../../../shared/store/memory/item-store.ts';
+import { SILENT_MS } from './site-permits.ts';
 import { openSiteRescheduling, type SiteRescheduling, UNKNOWN_RELEASES_MAX } from './site-rescheduling.ts';
 
 const podOn = (nodeName: string, uid: string, hub: string): KubePod => ({
@@ -117,6 +118,7 @@ describe('a power switch', () => {
   let monotonicMs: number;
   let site: SiteRescheduling;
   const MINUTE_MS = 60_000;
+  const LOOK_MS = 5_000;
 
   async function start(ready: ConditionStatus): Promise<void> {
     [asked.length, answers, monotonicMs] = [0, [], 1];
@@ -133,15 +135,21 @@ describe('a power switch', () => {
     site.onRead();
     await site.look();
     // A new file permits what was there before it only after its time.
-    await pass(60 * MINUTE_MS);
+    monotonicMs += 60 * MINUTE_MS;
     site.onRead();
+    await site.permit('m2', {});
     expect((await site.permit('m1', {})).permitted).toEqual(['a']);
+    await site.look();
   }
 
-  /** The other machine asks. */
-  async function pass(milliseconds: number): Promise<void> {
-    monotonicMs += milliseconds;
-    await site.permit('m2', {});
+  /** The other machine asks each five seconds, before a look. */
+  async function pass(milliseconds: number, hasLink = false): Promise<void> {
+    for (let left = milliseconds; left > 0; left -= LOOK_MS) {
+      monotonicMs += Math.min(left, LOOK_MS);
+      if (hasLink) site.onRead();
+      await site.permit('m2', {});
+      if (left > LOOK_MS) await site.look();
+    }
   }
 
   async function answer(isOff: boolean): Promise<void> {
@@ -165,7 +173,7 @@ describe('a power switch', () => {
 
   it('changes nothing when it fails, and is asked again after a minute', async () => {
     await start('Unknown');
-    await pass(MINUTE_MS);
+    await pass(SILENT_MS);
     await site.look();
     await answer(false);
     await pass(MINUTE_MS - 1);
@@ -190,13 +198,28 @@ describe('a power switch', () => {
 
   it('is not asked for a machine that the cluster sees, as long as the link is there', async () => {
     await start('True');
-    monotonicMs += MINUTE_MS - 1;
-    site.onRead();
-    await pass(1);
+    await pass(MINUTE_MS, true);
     await site.look();
     expect(asked).toEqual([]);
     await pass(MINUTE_MS);
     await site.look();
     expect(asked).toEqual(['m1']);
   });
+
+  it.each(['looked', 'did not run'])(
+    'is not asked for who asks last after the hub %s and heard nobody',
+    async (how) => {
+      await start('Unknown');
+      for (let passedMs = 0; passedMs < SILENT_MS; passedMs += LOOK_MS) {
+        monotonicMs += LOOK_MS;
+        if (how === 'looked') await site.look();
+      }
+      await pass(15_000);
+      await site.look();
+      expect(asked).toEqual([]);
+      await pass(SILENT_MS);
+      await site.look();
+      expect(asked).toEqual(['m1']);
+    },
+  );
 });

@@ -24,7 +24,7 @@ import type { Replica } from '../replica.ts';
 import type { Upstream } from '../upstream.ts';
 import { fixedBecause, targetOf } from './movable-pod.rule.ts';
 import { readPermits, savePermit } from './permit-file.ts';
-import { machineToSwitchOff } from './power-switch.rule.ts';
+import { type Hearing, hearingAfter, machineToSwitchOff } from './power-switch.rule.ts';
 import { type Move, SitePermits, type SitePod } from './site-permits.ts';
 
 /** Without a complete read for this time, the link is down. Longer than a read without an answer. Milliseconds. */
@@ -83,6 +83,7 @@ export async function openSiteRescheduling(options: SiteReschedulingOptions): Pr
   /** By machine: when the switch was last asked. */
   const switchedAtMs = new Map<string, number>();
   let isSwitching = false;
+  let hearing: Hearing | undefined;
   /** By machine. */
   const unknownReleases = new Map<string, { readonly kept: number; readonly atMs: number }>();
 
@@ -115,9 +116,8 @@ export async function openSiteRescheduling(options: SiteReschedulingOptions): Pr
    * asked for permits since: then it was silent all the time, and what it ran before has ended.
    */
   async function switchOffSilent(known: readonly SitePod[]): Promise<void> {
-    if (switchOff === undefined || isSwitching) return;
+    if (switchOff === undefined) return;
     const holders = permits.silentHolders(known);
-    if (holders.size === 0) return;
     const isReady = ({ status }: KubeNode): boolean =>
       !isLinkDown() && status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
     const machines = (await listAll<KubeNode>('nodes'))
@@ -127,6 +127,7 @@ export async function openSiteRescheduling(options: SiteReschedulingOptions): Pr
         const triedAtMs = switchedAtMs.get(name);
         return {
           name,
+          askedAtMs: permits.askedAtMs(name),
           isReady: isReady(node),
           isSilent: permits.isSilent(name),
           holdsPods: holders.has(name),
@@ -134,7 +135,8 @@ export async function openSiteRescheduling(options: SiteReschedulingOptions): Pr
         };
       });
     const atMs = monotonicMs();
-    const nodeName = machineToSwitchOff(machines, atMs);
+    hearing = hearingAfter(hearing, machines, atMs);
+    const nodeName = isSwitching ? undefined : machineToSwitchOff(machines, hearing, atMs);
     if (nodeName === undefined) return;
     switchedAtMs.set(nodeName, atMs);
     log.warn('a silent machine is switched off', { nodeName });
