@@ -365,8 +365,13 @@ tokenFile: /token
     expect(faultsOf(['--config=k.yaml'], { 'k.yaml': text })).toEqual(['k.yaml:4: token: expected text']);
   });
 
-  it('explains itself', () => {
-    expect(load(['--help'])).toMatchObject({ kind: 'help', text: expect.stringContaining('--node-labels') });
+  it.each(['--help', '-h'])('explains itself: %s', (flag) => {
+    expect(load([flag])).toMatchObject({ kind: 'help', text: expect.stringContaining('--node-labels') });
+  });
+
+  it.each([['--colour'], ['stray'], ['--endpoint'], ['--config=none.yaml']])('%s is a fault of no field', (flag) => {
+    const loaded = load([flag]);
+    expect(loaded.kind === 'faults' ? loaded.faults[0]?.field : loaded.kind).toBe('');
   });
 });
 

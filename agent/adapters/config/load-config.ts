@@ -134,7 +134,7 @@ function readCommandLine(args: readonly string[]): CommandLine {
     if (token.kind === 'positional') {
       faults.push({ field: '', message: `${JSON.stringify(token.value)}: expected a flag` });
     } else if (token.kind === 'option') {
-      if (token.name === 'help' || token.name === 'h') help = true;
+      if (token.name === 'help') help = true;
       else if (!Object.hasOwn(named, token.name)) {
         faults.push({ field: '', message: `${token.rawName}: no such flag` });
       } else if (token.value === undefined) {

@@ -1,4 +1,4 @@
-import { readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { folderForTest } from '../../../test/support/folder-for-test.ts';
@@ -14,6 +14,7 @@ it('is replaced as a whole, for each node of the machine and each boot', async (
   await file.write({ uptimeMs: 2, wallMs: 3 });
   expect(await file.read(9)).toEqual({ uptimeMs: 2, wallMs: 3 });
   expect(readdirSync(directory)).toEqual(['heartbeat-edge-1.json']);
+  expect(statSync(join(directory, 'heartbeat-edge-1.json')).mode & 0o777).toBe(0o600);
   expect(await heartbeatFile(directory, { ...owner, nodeName: 'edge-2' }, () => 'b1').read(9)).toBeUndefined();
   expect(await heartbeatFile(directory, owner, () => 'b2').read(9)).toBeUndefined();
 });
