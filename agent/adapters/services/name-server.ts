@@ -6,6 +6,7 @@
  */
 import { randomInt } from 'node:crypto';
 import { createSocket, type RemoteInfo, type Socket as UdpSocket } from 'node:dgram';
+import { setMaxListeners } from 'node:events';
 import { connect, createServer, isIPv6, type Socket } from 'node:net';
 import { addAbortSignal } from 'node:stream';
 import {
@@ -124,6 +125,8 @@ class Questions {
 
   constructor(options: NameServerOptions) {
     this.#options = options;
+    // A listener per connection and per question to others, each bounded.
+    setMaxListeners(0, this.#stop.signal);
   }
 
   close(): void {

@@ -1,4 +1,5 @@
 /** The listener that shows that this machine lives, and the probe of another one (docs/witnesses.md). */
+import { setMaxListeners } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { addAbortSignal } from 'node:stream';
 import type { ProbeWitness } from '../../ports/site.ts';
@@ -27,6 +28,8 @@ export interface WitnessListener {
 /** Rejects if it cannot listen. */
 export async function serveWitness({ nodeName, ...where }: WitnessListenerOptions): Promise<WitnessListener> {
   const closing = new AbortController();
+  // One per connection, of at most CONNECTIONS_MAX.
+  setMaxListeners(0, closing.signal);
   let second = 0;
   let answers = 0;
   const server = createServer((socket) => {
