@@ -207,7 +207,7 @@ describe('a power switch', () => {
   });
 
   it.each(['looked', 'did not run'])(
-    'is not asked for who asks last after the hub %s and heard nobody',
+    'is not asked for the last that asks after the hub %s, and no machine asked',
     async (how) => {
       await start('Unknown');
       for (let passedMs = 0; passedMs < SILENT_MS; passedMs += LOOK_MS) {

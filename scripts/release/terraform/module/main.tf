@@ -42,7 +42,7 @@ locals {
     )
   ]
   policy        = merge(var.network == null ? {} : { watchMode = "longPoll" }, local.given_policy)
-  grace_seconds = try(local.given_policy.nodeMonitorGracePeriodSeconds, local.settings.gracePeriodSeconds)
+  grace_seconds = try(tonumber(local.given_policy.nodeMonitorGracePeriodSeconds), local.settings.gracePeriodSeconds)
 
   # The parameters of each template, and those of an option.
   parameters = {
