@@ -36,7 +36,7 @@ it('tries again after a minute, and others first', () => {
   expect(chosen(machine('a'), machine('c'), ...tried.toReversed())).toBe('t0');
 });
 
-it('switches off none before others were heard for as long as it is silent', () => {
+it('switches off none before others have asked for as long as it is silent', () => {
   const machines = [machine('a'), silent('b')];
   const after = (sinceMs: number) => machineToSwitchOff(machines, { sinceMs, atMs: NOW_MS }, NOW_MS);
   expect(machineToSwitchOff(machines, undefined, NOW_MS)).toBeUndefined();
@@ -44,7 +44,7 @@ it('switches off none before others were heard for as long as it is silent', () 
   expect(after(NOW_MS - SILENT_MS)).toBe('b');
 });
 
-it('hears while half of the machines ask, and no look is late', () => {
+it('counts a time in which half of the machines ask, and no look is late', () => {
   const asked = (...agoMs: readonly number[]) => agoMs.map((ago) => ({ askedAtMs: NOW_MS - ago }));
   const before = { sinceMs: 1, atMs: NOW_MS - HEARD_MS + 1 };
   const [late, old] = [{ ...before, atMs: NOW_MS - HEARD_MS }, HEARD_MS];

@@ -30,7 +30,7 @@ export interface Hearing {
   readonly atMs: number;
 }
 
-/** After a look. One that is late begins anew: the process did not run, and nobody could ask. */
+/** After a look. One that is late begins anew: the process did not run, and no machine could ask. */
 export function hearingAfter(
   before: Hearing | undefined,
   machines: readonly Pick<SiteMachine, 'askedAtMs'>[],
@@ -44,7 +44,7 @@ export function hearingAfter(
 
 /**
  * One machine at a time. When more machines are silent than ask, the network of the site or of the hub is the likelier
- * cause, and none is switched off. After such trouble they ask one after the other, so the hub must have heard others
+ * cause, and none is switched off. After such trouble they ask one after the other, so others must have asked this hub
  * for the whole time that makes one silent. One that the cluster sees is alive: it only does not reach the hub.
  */
 export function machineToSwitchOff(
