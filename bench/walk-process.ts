@@ -3,7 +3,8 @@
  * virtual: nothing waits. Changes of objects reach each function by its stream filter.
  */
 import { fork } from 'node:child_process';
-import { createServer } from 'node:http';
+import { subscribe } from 'node:diagnostics_channel';
+import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
@@ -80,7 +81,7 @@ class World {
   readonly #order: WalkOrder;
   readonly #engine: Engine;
   readonly #coverage: EnteredFiles;
-  readonly #services: Services;
+  readonly #requests: ReturnType<typeof openRequests>;
   readonly #handlers: ReadonlyMap<FunctionName, Handler>;
   readonly #streams: readonly { readonly tableName: string; readonly to: FunctionName; readonly passes: EventFilter }[];
   readonly #pair: NodeKeyPair = nodeKeyPair();
@@ -93,14 +94,14 @@ class World {
     readonly order: WalkOrder;
     readonly engine: Engine;
     readonly coverage: EnteredFiles;
-    readonly services: Services;
+    readonly requests: ReturnType<typeof openRequests>;
     readonly handlers: ReadonlyMap<FunctionName, Handler>;
   }) {
     const { order } = of;
     this.#order = order;
     this.#engine = of.engine;
     this.#coverage = of.coverage;
-    this.#services = of.services;
+    this.#requests = of.requests;
     this.#handlers = of.handlers;
     this.#streams = order.streams.map(({ tableName, functionName, filterPatterns }) => ({
       tableName,
@@ -176,7 +177,7 @@ class World {
     const files = new Set<string>();
     for (let ticks = 0; ticks < TICKS_MAX; ticks += 1) {
       await this.#passPeriod();
-      await this.#services.quiet();
+      await this.#requests.quiet();
       let changes = 0;
       const entered = await this.#coverage.during(async () => {
         await this.#wake('evictor');
@@ -192,7 +193,8 @@ class World {
   }
 
   async #walk(name: string, work: () => Promise<unknown>): Promise<Walk> {
-    await this.#services.quiet();
+    // A tick does not wait for its probe, nor a request for its audit line.
+    await this.#requests.quiet();
     return { name, files: await this.#coverage.during(work) };
   }
 
@@ -306,29 +308,26 @@ function recordOf(before: WireItem | undefined, after: WireItem | undefined): re
   ];
 }
 
-interface Services {
-  readonly url: string;
-  /** Resolves when every request was answered, and its client has seen that: a tick does not wait for its probe. */
-  quiet(): Promise<void>;
-}
-
 /** Of the event loop, from an answer until its client has read it. */
 const TURNS_OF_CLIENT = 50;
 
-/** Accepts audit lines, wake-ups, events, and heartbeats of the probe. */
-async function startServices(): Promise<Services> {
+/** Requests of this process, from their creation until their answer was received, by fetch and by node:http. */
+function openRequests(): { quiet(): Promise<void> } {
   let open = 0;
-  const server = createServer((incoming, outgoing) => {
+  const end = (): void => {
+    open -= 1;
+  };
+  const begin = (): void => {
     open += 1;
-    outgoing.once('close', () => {
-      open -= 1;
-    });
-    incoming.resume().on('end', () => outgoing.writeHead(200).end('{}'));
-  }).listen(0, '127.0.0.1');
-  await new Promise((listening) => server.once('listening', listening));
-  server.unref();
+  };
+  for (const name of ['undici:request:create', 'http.client.request.start']) subscribe(name, begin);
+  for (const name of ['undici:request:trailers', 'undici:request:error', 'http.client.request.error']) {
+    subscribe(name, end);
+  }
+  subscribe('http.client.response.finish', (message) => {
+    (message as { readonly response: IncomingMessage }).response.once('close', end);
+  });
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     async quiet() {
       for (let turns = 0; turns < TURNS_OF_CLIENT; turns = open === 0 ? turns + 1 : 0) {
         await new Promise(setImmediate);
@@ -337,12 +336,23 @@ async function startServices(): Promise<Services> {
   };
 }
 
+/** Accepts audit lines, wake-ups, events, and heartbeats of the probe. Answers its address. */
+async function startServices(): Promise<string> {
+  const server = createServer((incoming, outgoing) => {
+    incoming.resume().on('end', () => outgoing.writeHead(200).end('{}'));
+  }).listen(0, '127.0.0.1');
+  await new Promise((listening) => server.once('listening', listening));
+  server.unref();
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
 async function run(order: WalkOrder): Promise<readonly Walk[]> {
   Date.now = () => nowMs;
   Math.random = seededFraction(SEED);
+  const requests = openRequests();
   const services = await startServices();
   const endpoints = Object.fromEntries(
-    ['CLOUDWATCH_LOGS', 'EVENTBRIDGE', 'SQS', 'LAMBDA'].map((name) => [`AWS_ENDPOINT_URL_${name}`, services.url]),
+    ['CLOUDWATCH_LOGS', 'EVENTBRIDGE', 'SQS', 'LAMBDA'].map((name) => [`AWS_ENDPOINT_URL_${name}`, services]),
   );
   const coverage = await startCoverage();
   const handlers = new Map<FunctionName, Handler>();
@@ -354,14 +364,14 @@ async function run(order: WalkOrder): Promise<readonly Walk[]> {
       AWS_SECRET_ACCESS_KEY: 'local',
       AWS_ENDPOINT_URL_DYNAMODB: order.endpoint,
       POWERTOOLS_LOG_LEVEL: 'WARN',
-      PROBE_URL: services.url,
+      PROBE_URL: services,
     });
     // A file of the bundle.
     delete process.env['ACCESS_ENTRIES_FILE'];
     const { handler } = (await import(`../functions/${name}/handler.ts`)) as { readonly handler: Handler };
     handlers.set(name, handler);
   }
-  const world = new World({ order, engine: await connectEngine(order.endpoint), coverage, services, handlers });
+  const world = new World({ order, engine: await connectEngine(order.endpoint), coverage, requests, handlers });
   await world.fill();
   return [
     await world.heartbeat(),

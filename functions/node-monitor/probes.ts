@@ -87,11 +87,12 @@ export function leaseProbe(options: LeaseProbeOptions): Probe {
 
 /** An unresponsive store must not delay the tick; a key that is stored late is used by the next beat. */
 function within<T>(timeoutMs: number, pending: Promise<T>): Promise<T> {
-  const signal = AbortSignal.timeout(timeoutMs);
-  const late = new Promise<never>((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason));
-  });
-  return Promise.race([pending, late]);
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => late.reject(new DOMException(`no token within ${timeoutMs} ms`, 'TimeoutError')),
+    timeoutMs,
+  );
+  return Promise.race([pending, late.promise]).finally(() => clearTimeout(timer));
 }
 
 function reasonOf(error: unknown): string {
