@@ -181,10 +181,12 @@ export class SitePermits {
 
   /** Pods that no machine runs any more, although their machine did not say so: it is silent. */
   lost(pods: readonly SitePod[]): readonly SitePod[] {
-    return this.#candidates(pods).filter((pod) => {
-      const holder = this.#holderOf(pod);
-      return holder !== undefined && this.isSilent(holder) && this.isFenced(pod);
-    });
+    return this.#candidates(pods).filter((pod) => this.#isLost(pod));
+  }
+
+  #isLost(pod: SitePod): boolean {
+    const holder = this.#holderOf(pod);
+    return holder !== undefined && this.isSilent(holder) && this.isFenced(pod);
   }
 
   /** Silent machines that may run some of these pods: the fence of those is not over. */
@@ -221,7 +223,7 @@ export class SitePermits {
 
   /** Of a pod in `lost`. Resolves when the copy may be permitted. */
   async move(pod: SitePod, copy: Pick<Move, 'uid' | 'nodeName' | 'moved'>): Promise<Move | undefined> {
-    if (pod.isDeleting || !this.lost([pod]).includes(pod)) return undefined;
+    if (pod.isDeleting || !this.#isLost(pod)) return undefined;
     const [origin, former] = this.#moveTo(pod.uid) ?? [pod.uid, undefined];
     const isOn = former !== undefined && former.state === 'waiting';
     const from = isOn ? [...former.from, pod.uid] : [pod.uid];
@@ -237,7 +239,7 @@ export class SitePermits {
    * that the cluster does not have, or it is lost no longer.
    */
   async giveUp(pod: SitePod): Promise<boolean> {
-    if (this.#moveTo(pod.uid)?.[1].state === 'waiting' || !this.lost([pod]).includes(pod)) return false;
+    if (this.#moveTo(pod.uid)?.[1].state === 'waiting' || !this.#isLost(pod)) return false;
     this.#givenUp.add(pod.uid);
     await this.#effect(pod.uid, { kind: 'givenUp', uid: pod.uid });
     return true;

@@ -9,6 +9,7 @@ import type { SiteMove, SiteMoveAnswer } from '../../../shared/agents/site-move.
 import { SITE_MOVES } from '../../../shared/agents/site-move.ts';
 import type { PermitAnswer, PermitRequest } from '../../../shared/agents/site-permits.ts';
 import type { RandomSource } from '../../../shared/clock.ts';
+import { readyStatusOf } from '../../../shared/fleet/nodes/conditions.ts';
 import { isTerminated } from '../../../shared/kinds/pods/phase.ts';
 import { copyOf } from '../../../shared/kinds/pods/site-copy.ts';
 import { hubOfMachine, permitFenceMs, siteHubOf } from '../../../shared/kinds/pods/site-permit.ts';
@@ -118,8 +119,7 @@ export async function openSiteRescheduling(options: SiteReschedulingOptions): Pr
   async function switchOffSilent(known: readonly SitePod[]): Promise<void> {
     if (switchOff === undefined) return;
     const holders = permits.silentHolders(known);
-    const isReady = ({ status }: KubeNode): boolean =>
-      !isLinkDown() && status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
+    const isReady = ({ status }: KubeNode): boolean => !isLinkDown() && readyStatusOf(status?.conditions) === 'True';
     const machines = (await listAll<KubeNode>('nodes'))
       .filter((node) => hubOfMachine(node) === hubName)
       .map((node) => {
