@@ -89,7 +89,7 @@ const PLANTED: readonly PlantedBug[] = [
     bug: 'a machine that stops pods before their time',
     laws: ['S1'],
     plant: { offlineRules: { counted: ({ sent, isRelayed }) => (isRelayed ? undefined : before(sent, 300_000)) } },
-    seed: 13,
+    seed: 14,
     options: { troubles: ['cut'] },
   },
   {

@@ -34,7 +34,7 @@ const S2 = ['S2'] as const;
 export const SITE_BUGS: readonly PlantedBug[] = [
   {
     bug: 'a fence that is ignored',
-    seed: 10,
+    seed: 13,
     laws: S2,
     plant: { hub: { permits: (options) => new Unfenced(options) } },
   },

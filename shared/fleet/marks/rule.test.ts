@@ -184,12 +184,12 @@ describe('decideMonitor, one pass with every decision', () => {
 
   it('decides in order: recovery, marks, zones, taints, the rest', () => {
     const { decisions } = decideMonitor(world, { nowMs, policy });
-    const told = decisions.map((decision) => {
+    const texts = decisions.map((decision) => {
       const { kind } = decision;
       const reason = 'reason' in decision ? ` ${decision.reason}` : '';
       return `${kind} ${'nodeName' in decision ? decision.nodeName : 'zone' in decision ? decision.zone : ''}${reason}`;
     });
-    expect(told).toEqual([
+    expect(texts).toEqual([
       'lift back ready',
       'dequeue absent nodeGone',
       'dequeue back ready',
