@@ -7,6 +7,7 @@ import { LongestFirst } from './test/support/longest-first.ts';
  */
 export const ALONE = [
   'agent/adapters/windows/native-calls.test.ts',
+  'agent/adapters/windows/windows-runtime.test.ts',
   'agent/app/pods/remembered-power-cuts.test.ts',
   'shared/store/packed-text.test.ts',
   'test/agent/disk-faults.test.ts',

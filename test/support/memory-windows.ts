@@ -1,7 +1,8 @@
 /**
- * The calls of Windows about its registry and its services, over maps. `nativePart` of the test makes it what the agent
- * loads in place of koffi, so it is loaded by Node.js and imports nothing.
+ * The calls of Windows, over maps. `memory-windows-native.ts` makes it what the agent loads in place of koffi, so it is
+ * loaded by Node.js.
  */
+import { processCalls, processState, resetProcesses } from './memory-windows-processes.ts';
 
 export interface MemoryService {
   readonly settings: Readonly<Record<string, unknown>>;
@@ -16,6 +17,8 @@ export interface MemoryValue {
   readonly type: number;
   readonly bytes: Buffer;
 }
+
+export { processState };
 
 export const windows = {
   /** By path below HKEY_LOCAL_MACHINE, then by name. */
@@ -36,6 +39,7 @@ export function resetWindows(): void {
   windows.failures.clear();
   windows.open.clear();
   windows.calls.length = 0;
+  resetProcesses();
   Object.assign(windows, { processes: 0, threads: 0 });
 }
 
@@ -43,6 +47,8 @@ const LOCAL_MACHINE = 0xffff_ffff_8000_0002n;
 const READ = 0x20019;
 const WRITE = 0x20006;
 const INVALID_HANDLE = 6;
+/** Other calls that fail return null. */
+const NO_FILE = 0xffff_ffff_ffff_ffffn;
 const STATE_STOPPED = 1;
 const STATE_RUNNING = 4;
 
@@ -200,6 +206,15 @@ const SERVICES: Readonly<Record<string, (...args: never[]) => unknown>> = {
   GetLastError: () => lastError,
 };
 
+const PROCESSES = processCalls({
+  handles: windows.open,
+  calls: windows.calls,
+  opened,
+  refused,
+  address: (bytes) => koffi.address(bytes),
+  addressed: (address) => addressed(address),
+});
+
 const addressed = (address: bigint): Buffer => addresses.get(address) ?? Buffer.alloc(0);
 
 /** A call by its declaration. */
@@ -210,10 +225,11 @@ function func(declaration: string): (...args: never[]) => unknown {
     const isRegistry = Object.hasOwn(REGISTRY, name);
     if (code !== undefined) {
       lastError = code;
+      if (name === 'CreateFileW') return NO_FILE;
       return isRegistry ? code : declaration.startsWith('bool') ? false : null;
     }
     if (isRegistry) return REGISTRY[name]!(...args);
-    return SERVICES[name]!(...args) ?? null;
+    return (SERVICES[name] ?? PROCESSES[name])!(...args) ?? null;
   };
 }
 
@@ -221,7 +237,7 @@ function func(declaration: string): (...args: never[]) => unknown {
 export const koffi = {
   load: () => ({ func }),
   address(value: Buffer): bigint {
-    const address = BigInt(0x1000 + addresses.size * 16);
+    const address = BigInt(2 ** 32 + addresses.size * 16);
     addresses.set(address, value);
     return address;
   },

@@ -32,14 +32,18 @@ export const cgroupNode = (
   podPidsMax: config.podPidsMax,
 });
 
-/** @param pidsMax process ids of the machine; undefined if unknown */
+/**
+ * @param pidsMax process ids of the machine; undefined if unknown
+ * @param fileRoot prefix of /proc and /sys
+ */
 export function openPodCgroups(
   config: AgentConfig,
   facts: Pick<MachineFacts, 'cpuCores' | 'memoryBytes' | 'swapBytes'>,
   pidsMax: number | undefined,
   log: Log,
+  fileRoot = '/',
 ): OpenedPodCgroups {
-  const opened = openCgroupTree({ fileRoot: '/', cgroupRoot: config.cgroupRoot });
+  const opened = openCgroupTree({ fileRoot, cgroupRoot: config.cgroupRoot });
   if (opened.kind === 'missing') return { cgroups: undefined, warning: limitWarning(undefined, opened.why) };
   const { tree } = opened;
   const { memoryBytes, cpuCores } = facts;

@@ -154,7 +154,7 @@ describe('a container with a group', () => {
       },
       time,
     );
-    const pod = shellPod(['echo started; sleep 300']);
+    const pod = shellPod(['echo started; exec sleep 300']);
     await runtime.start(pod);
     for (let turn = 0; turn < 5; turn += 1) await settle();
     expect((await podIn(runtime, pod))?.containers[0]?.state).toMatchObject({
@@ -253,7 +253,7 @@ suite(`a container in a group of the kernel${why}`, () => {
 
   it('of another agent on the machine is left alone', async () => {
     const runtime = open(group.tree);
-    const pod = shellPod(['echo started; sleep 300']);
+    const pod = shellPod(['echo started; exec sleep 300']);
     await runtime.start(pod);
     await written(pod, /started/);
     rmSync(join(rootDirectory, 'pods', uidOf(pod)), { recursive: true });

@@ -79,9 +79,14 @@ export function foreign(): Foreign {
 
 const lastError = (): number => windowsLibraries().lastError();
 
+/** CreateFileW returns it in place of 0. */
+const INVALID_HANDLE = 0xffff_ffff_ffff_ffffn;
+
 /** @throws WindowsError when the result of a call is 0, false or no handle */
 export function required<Result>(call: string, result: Result | null): Result {
-  if (result === null || result === false || result === 0n) throw new WindowsError(call, lastError());
+  if (result === null || result === false || result === 0n || result === INVALID_HANDLE) {
+    throw new WindowsError(call, lastError());
+  }
   return result;
 }
 

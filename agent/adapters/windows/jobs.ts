@@ -44,7 +44,6 @@ const READ_DATA = 0x8000_0000;
 const SHARE_ALL = 0x7;
 const OPEN_ALWAYS = 4;
 const OPEN_EXISTING = 3;
-const INVALID_HANDLE = 0xffff_ffff_ffff_ffffn;
 /** To set its job, and to see whether it has ended. */
 const PROCESS_ASSIGN = 0x10_0101;
 const NO_SUCH_PROCESS = 87;
@@ -180,8 +179,8 @@ export class Job {
     inheritable.writeUInt32LE(1, 16);
     const opened: Pointer[] = [];
     const open = (path: string, access: number, creation: number): Pointer => {
-      const handle = calls().openFile(wide(path), access, SHARE_ALL, inheritable, creation, 0, null);
-      if (handle === null || handle === INVALID_HANDLE) throw new WindowsError(path, windowsLibraries().lastError());
+      const file = calls().openFile(wide(path), access, SHARE_ALL, inheritable, creation, 0, null);
+      const handle = required(path, file);
       opened.push(handle);
       return handle;
     };
@@ -330,7 +329,7 @@ export class JobProcess {
 }
 
 /** One argument, as the C library of Windows reads it. */
-export function quotedArgument(text: string): string {
+function quotedArgument(text: string): string {
   if (text !== '' && !/[\s"]/.test(text)) return text;
   // Backslashes are literal, except before a quote.
   return `"${text.replace(/(\\*)"/g, '$1$1\\"').replace(/(\\+)$/, '$1$1')}"`;

@@ -1,11 +1,9 @@
 /** Registry, services and facts of Windows over calls in memory. `test/agent/windows.test.ts` has those of Wine. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { freemem, hostname, networkInterfaces, release, tmpdir, totalmem } from 'node:os';
-import { dirname, join } from 'node:path';
+import { freemem, hostname, networkInterfaces, release, totalmem } from 'node:os';
+import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import type * as MemoryWindows from '../../../test/support/memory-windows.ts';
+import { describe, expect, it, vi } from 'vitest';
+import { memoryWindows } from '../../../test/support/memory-windows-native.ts';
 import { readPreshutdown, readShutdownHistory } from '../doctor/measure-windows.ts';
 import { addressesOf } from '../system/addresses.ts';
 import { foreign, programDirectory, required, WindowsError, wide, windowsLibraries } from './foreign.ts';
@@ -33,24 +31,8 @@ import {
 } from './service-database.ts';
 import { bootId, WindowsMachine } from './windows-machine.ts';
 
-const MEMORY_WINDOWS = fileURLToPath(new URL('../../../test/support/memory-windows.ts', import.meta.url));
-// The agent loads the same module.
-const memory = createRequire(import.meta.url)(MEMORY_WINDOWS) as typeof MemoryWindows;
-const { windows, resetWindows } = memory;
-
-let program: string;
-beforeAll(() => {
-  program = mkdtempSync(join(tmpdir(), 'nodekeeper-windows-'));
-  mkdirSync(join(program, 'koffi.node'));
-  const source = `module.exports = require(${JSON.stringify(MEMORY_WINDOWS)}).koffi;`;
-  writeFileSync(join(program, 'koffi.node', 'index.js'), source);
-  vi.stubEnv('NODEKEEPER_PROGRAM', program);
-});
-afterAll(() => {
-  vi.unstubAllEnvs();
-  rmSync(program, { recursive: true });
-});
-beforeEach(resetWindows);
+const { memory, program } = memoryWindows();
+const { windows } = memory;
 
 const nothingIsOpen = (): void => expect([...windows.open.values()]).toEqual([]);
 const key = (path: string) => {
@@ -76,7 +58,7 @@ describe('the native part', () => {
     vi.stubEnv('NODEKEEPER_PROGRAM', program);
   });
 
-  it.each([null, false, 0n])('a result of %s is an error with the code of Windows', (result) => {
+  it.each([null, false, 0n, 2n ** 64n - 1n])('a result of %s is an error with the code of Windows', (result) => {
     windows.failures.set('OpenSCManagerW', 5);
     expect(checkMayInstall).toThrow('OpenSCManagerW: access is denied (5)');
     expect(() => required('some call', result)).toThrow(new WindowsError('some call', 5));

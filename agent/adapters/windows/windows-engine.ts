@@ -118,8 +118,8 @@ export class WindowsEngine implements ContainerEngine {
   /** @throws Error */
   async #prepare(container: ContainerRecord, mounts: readonly ContainerMount[], stop: AbortSignal): Promise<void> {
     await this.#mountAll(container, mounts, stop);
-    const name = this.#processes.logOf(container);
-    removeOlderRuns({ ...name, run: name.run - 1 });
+    // One run before the next one is kept, as by the kubelet.
+    removeOlderRuns(this.#processes.logOf(container));
     prepareMessageFiles(this.#processes.terminationLogOf(container));
   }
 
