@@ -1,11 +1,11 @@
 /** Measurements for `nodekeeper-agent doctor` on a machine that routes Services. None changes anything, or rejects. */
-import { execFile } from 'node:child_process';
 import { Resolver } from 'node:dns/promises';
 import type { ServicesConfig } from '../../config.ts';
 import type { ServicesReading } from '../../rules/doctor-services.ts';
 import { readFile } from '../system/files.ts';
+import { type ProgramError, runProgram } from '../system/run-program.ts';
 
-const COMMAND_MS = 10_000;
+const BOUNDS = { timeoutMs: 10_000, outputBytesMax: 1024 * 1024 };
 const ANSWER_MS = 2_000;
 const FORWARDING = '/proc/sys/net/ipv4/ip_forward';
 
@@ -24,15 +24,10 @@ export async function readServices(services: ServicesConfig | undefined): Promis
 }
 
 const readFilter = (): Promise<string | undefined> =>
-  new Promise((resolve) => {
-    execFile('nft', ['list', 'tables'], { timeout: COMMAND_MS }, (cause, _output, errors) => {
-      if (cause === null) resolve(undefined);
-      else
-        resolve(
-          cause.code === 'ENOENT' ? 'the program nft is not installed' : `nft: ${errors.trim() || cause.message}`,
-        );
-    });
-  });
+  runProgram('nft', ['list', 'tables'], BOUNDS).then(
+    () => undefined,
+    ({ code, message }: ProgramError) => (code === 'ENOENT' ? 'the program nft is not installed' : `nft: ${message}`),
+  );
 
 async function readNames({ dnsAddress, clusterDomain }: ServicesConfig): Promise<boolean> {
   const resolver = new Resolver({ timeout: ANSWER_MS, tries: 1 });

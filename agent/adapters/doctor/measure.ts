@@ -1,5 +1,4 @@
 /** Measurements for `nodekeeper-agent doctor`. None of them changes anything, and none rejects. */
-import { execFile } from 'node:child_process';
 import { get } from 'node:http';
 import { defined } from '../../../shared/defined.ts';
 import { isJsonObject } from '../../../shared/kubernetes/json.ts';
@@ -27,10 +26,11 @@ import { createNodeIdentity } from '../identity/node-identity.ts';
 import { logind } from '../logind/logind.ts';
 import { mountMode } from '../runtime-exec/isolation.ts';
 import { access, statfs, W_OK } from '../system/files.ts';
+import { runProgram } from '../system/run-program.ts';
 import { systemTime } from '../system/time.ts';
 import { ANSWER_BYTES_MAX, askServer, NETWORK_MS } from './ask-server.ts';
 
-const COMMAND_MS = 10_000;
+const BOUNDS = { timeoutMs: 10_000, outputBytesMax: ANSWER_BYTES_MAX };
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
@@ -125,13 +125,12 @@ export async function readDisk(rootDirectory: string): Promise<DiskReading> {
 export async function readRuntime(runtime: AgentConfig['runtime']): Promise<RuntimeReading> {
   if (runtime === 'none') return { kind: 'none' };
   if (runtime === 'exec') return { kind: 'exec', mounts: mountMode() };
-  return new Promise((resolve) => {
-    const limits = { timeout: COMMAND_MS, maxBuffer: ANSWER_BYTES_MAX };
-    execFile('podman', ['version', '--format', '{{.Client.Version}}'], limits, (error, stdout, stderr) => {
-      const version = error === null ? stdout.trim() : undefined;
-      resolve({ kind: 'podman', version, message: stderr.trim() || textOf(error) });
-    });
-  });
+  try {
+    const version = await runProgram('podman', ['version', '--format', '{{.Client.Version}}'], BOUNDS);
+    return { kind: 'podman', version: version.trim(), message: '' };
+  } catch (error) {
+    return { kind: 'podman', version: undefined, message: textOf(error) };
+  }
 }
 
 /** The health of the running agent. */

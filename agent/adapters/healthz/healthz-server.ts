@@ -1,4 +1,5 @@
 /** /healthz and /metrics over HTTP on loopback, as a kubelet serves them there. */
+import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { HealthCheck } from '../../ports/health-check.ts';
@@ -9,6 +10,8 @@ export interface HealthzOptions {
   readonly checks: readonly HealthCheck[];
   /** Text of all metrics. */
   readonly metrics: () => string;
+  /** Time for a request to arrive. Default: 5 s. */
+  readonly requestTimeoutMs?: number;
 }
 
 export interface HealthzServer {
@@ -17,26 +20,21 @@ export interface HealthzServer {
 }
 
 const LOOPBACK = '127.0.0.1';
-/** Time limit of a request; answers are short and immediate. Milliseconds. */
+/** Answers are short and immediate. */
 const REQUEST_TIMEOUT_MS = 5_000;
 
 /** Rejects if the server cannot listen on the port. */
 export async function serveHealthz(options: HealthzOptions): Promise<HealthzServer> {
-  const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: REQUEST_TIMEOUT_MS });
+  const requestTimeout = options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS;
+  const server = createServer({ requestTimeout, connectionsCheckingInterval: requestTimeout });
   server.on('request', (request, response) => send(response, answerTo(options, request)));
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(options.port, LOOPBACK, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
+  await once(server.listen(options.port, LOOPBACK), 'listening');
   return { port: (server.address() as AddressInfo).port, close: () => close(server) };
 }
 
 function close(server: Server): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.close((error) => (error === undefined ? resolve() : reject(error)));
+  return new Promise((resolve) => {
+    server.close(() => resolve());
     server.closeAllConnections();
   });
 }
@@ -49,7 +47,7 @@ interface Answer {
 
 function answerTo({ checks, metrics }: HealthzOptions, request: IncomingMessage): Answer {
   if (request.method !== 'GET' && request.method !== 'HEAD') return { status: 405, text: 'method not allowed\n' };
-  const path = (request.url ?? '/').split('?', 1)[0];
+  const path = request.url?.split('?', 1)[0];
   if (path === '/metrics') return { status: 200, text: metrics(), type: 'text/plain; version=0.0.4; charset=utf-8' };
   if (path !== '/healthz') return { status: 404, text: 'not found\n' };
   const results = checks.map(({ name, complaint }) => ({ name, complaint: complaint() }));

@@ -116,7 +116,10 @@ describe('an enrolment', () => {
 
   it.each([answered(200, 'a page'), identity('other')])('needs our key in the answer: %j', async (answer) => {
     const { enroller, pair } = world(() => answer);
-    await expect(enroller.nodeLabels(pair)).rejects.toThrow('the answer does not hold our key');
+    await expect(enroller.nodeLabels(pair)).rejects.toMatchObject({
+      message: 'n1 could not be enrolled: the answer does not hold our key',
+      isRefused: false,
+    });
     expect(await readEnrolment(root)).toBeUndefined();
   });
 });

@@ -23,7 +23,7 @@ export class EnrolmentError extends Error {
   override readonly name = 'EnrolmentError';
   /** The cluster refused the bootstrap token; a repetition does not help. */
   readonly isRefused: boolean;
-  constructor(message: string, { isRefused = false } = {}) {
+  constructor(message: string, { isRefused }: { readonly isRefused: boolean }) {
     super(message);
     this.isRefused = isRefused;
   }
@@ -120,7 +120,8 @@ export class Enroller {
     }
     const identity = identityIn(answer);
     if (!identity?.keys.some(({ keyId }) => keyId === key.keyId)) {
-      throw new EnrolmentError(`${nodeName} could not be enrolled: the answer does not hold our key`);
+      const message = `${nodeName} could not be enrolled: the answer does not hold our key`;
+      throw new EnrolmentError(message, { isRefused: false });
     }
     return identity.nodeLabels;
   }

@@ -24,7 +24,7 @@ it.each([
   '[]',
   JSON.stringify({ ...ENROLMENT, keyId: 7 }),
   JSON.stringify({ ...ENROLMENT, nodeLabels: undefined }),
-  JSON.stringify({ ...ENROLMENT, nodeLabels: { zone: 1 } }),
+  JSON.stringify({ ...ENROLMENT, nodeLabels: { zone: 'a', rack: 1 } }),
 ])('counts as absent when it is %s', async (text) => {
   writeFileSync(file, text);
   expect(await readEnrolment(directory)).toBeUndefined();

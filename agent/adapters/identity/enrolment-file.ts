@@ -1,8 +1,7 @@
 /** The cluster's answer to the enrolment of this machine. It is kept, so a restart needs no bootstrap token. */
 import { join } from 'node:path';
 import { isRecord } from '../../../shared/kubernetes/normal-form.ts';
-import { readFile } from '../system/files.ts';
-import { replaceFile } from '../system/state-file.ts';
+import { replaceFile, textOf } from '../system/state-file.ts';
 
 export interface Enrolment {
   readonly clusterId: string;
@@ -18,20 +17,14 @@ const OWNER_ONLY = 0o600;
 
 /** Undefined if there is none, or if it is malformed: enrolling the same key again is harmless. */
 export async function readEnrolment(rootDirectory: string): Promise<Enrolment | undefined> {
-  let text: string;
+  const text = await textOf(join(rootDirectory, FILE));
+  if (text === undefined) return undefined;
   try {
-    text = await readFile(join(rootDirectory, FILE), 'utf8');
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw cause;
-  }
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
+    const value: unknown = JSON.parse(text);
+    return isEnrolment(value) ? value : undefined;
   } catch {
     return undefined;
   }
-  return isEnrolment(value) ? value : undefined;
 }
 
 // Checked without a schema library, which would be half of the agent's bundle.

@@ -3,6 +3,8 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, 
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { folderForTest } from '../../../test/support/folder-for-test.ts';
+import { onPlatform } from '../../../test/support/on-platform.ts';
+import { openedBelow } from '../../../test/support/opened-below.ts';
 import {
   adoptNextMachineKey,
   KeyFileError,
@@ -28,7 +30,7 @@ describe('the key of a machine', () => {
     const key = await machineKey(root);
     expect(key.publicKey).toMatchObject({ kty: 'EC', crv: 'P-256' });
     expect([statSync(at(CURRENT)).mode & 0o777, statSync(root).mode & 0o777]).toEqual([0o600, 0o700]);
-    expect(readdirSync(root)).toEqual([CURRENT]);
+    expect([readdirSync(root), openedBelow(root)]).toEqual([[CURRENT], []]);
     expect([(await machineKey(root)).keyId, (await presentMachineKey(root))?.keyId]).toEqual([key.keyId, key.keyId]);
     expect(readFileSync(at(CURRENT), 'utf8')).toContain('PRIVATE KEY');
   });
@@ -44,6 +46,13 @@ describe('the key of a machine', () => {
     chmodSync(at(CURRENT), mode);
     await expect(machineKey(root)).rejects.toThrow(`others may read the key of this machine; chmod 600 ${at(CURRENT)}`);
     await expect(presentMachineKey(root)).rejects.toThrow(UnfitKeyError);
+  });
+
+  it('needs no such mode on Windows, where the directory protects it', async () => {
+    const { keyId } = await machineKey(root);
+    chmodSync(at(CURRENT), 0o644);
+    onPlatform('win32');
+    expect((await presentMachineKey(root))?.keyId).toBe(keyId);
   });
 
   it.each([

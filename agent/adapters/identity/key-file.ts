@@ -50,7 +50,7 @@ export async function makeNextMachineKey(rootDirectory: string): Promise<Machine
     return await keyIn(rootDirectory, NEXT);
   } catch (error) {
     if (!(error instanceof UnfitKeyError)) throw error;
-    await files.rm(join(rootDirectory, NEXT), { force: true });
+    await files.rm(join(rootDirectory, NEXT));
     return keyIn(rootDirectory, NEXT);
   }
 }
@@ -147,6 +147,6 @@ async function write(path: string): Promise<void> {
     await files.rename(temporary, path);
   } finally {
     // A second name of the same key, or an incomplete file.
-    await files.rm(temporary, { force: true }).catch(() => undefined);
+    await files.rm(temporary).catch(() => undefined);
   }
 }

@@ -1,4 +1,6 @@
+import { execFileSync } from 'node:child_process';
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Log } from '../../../shared/observability/log.ts';
@@ -86,6 +88,8 @@ describe('a rotation', () => {
     expect(changes).toEqual([next.keyId, next.keyId]);
     await keys.adoptNext();
     expect(named).toHaveLength(2);
+    await keys.makeNext();
+    expect(await idOf(keys)).toBe(next.keyId);
   });
 
   it('of another agent on this disk is found, and the key that signed signs on', async () => {
@@ -100,6 +104,32 @@ describe('a rotation', () => {
     renameSync(join(rootDirectory, 'node-key.next.pem'), join(rootDirectory, 'node-key.pem'));
     await keys.held();
     expect(await idOf(keys)).toBe(next.keyId);
+  });
+
+  it('signs with the next key also after another agent replaced the current one', async () => {
+    const keys = ring();
+    const old = await idOf(keys);
+    const next = await keys.makeNext();
+    keys.signWithNext();
+    rmSync(join(rootDirectory, 'node-key.pem'));
+    const { keyId } = await machineKey(rootDirectory);
+    expect(keyId).not.toBe(old);
+    expect(await keys.held()).toMatchObject({ current: { keyId }, next: { keyId: next.keyId } });
+    expect([await idOf(keys), changes]).toEqual([next.keyId, [next.keyId, next.keyId]]);
+  });
+
+  it('keeps a step that ends while the files are read again', async () => {
+    const keys = ring();
+    await keys.enrolled();
+    const [file, pipe] = [join(rootDirectory, 'node-key.next.pem'), join(rootDirectory, 'pipe')];
+    execFileSync('mkfifo', ['-m', '600', file]);
+    const held = keys.held();
+    // Opens when the read has.
+    const writer = await open(file, 'w');
+    renameSync(file, pipe);
+    const next = await keys.makeNext();
+    await writer.close();
+    expect((await held).next?.keyId).toBe(next.keyId);
   });
 
   it('keeps the keys in memory when the file no longer exists', async () => {
@@ -123,6 +153,8 @@ describe('a refused key', () => {
   it('is replaced by the other one, and by the one that was accepted last if both are refused', async () => {
     const { keys, current, next } = await withTwo();
     expect(keys.refused(current)).toBe('otherKey');
+    // The files are not read again.
+    writeFileSync(join(rootDirectory, 'node-key.pem'), 'broken');
     expect([await idOf(keys), warned.length]).toEqual([next, 1]);
     keys.accepted(current);
     expect(keys.refused(next)).toBe('bothRefused');
@@ -137,6 +169,16 @@ describe('a refused key', () => {
     const only = await idOf(keys);
     expect(keys.refused(only)).toBe('onlyKey');
     expect([await idOf(keys), warned]).toEqual([only, []]);
+  });
+
+  it('signs again if the next one is refused, although it was refused before the rotation', async () => {
+    const keys = ring();
+    const only = await idOf(keys);
+    keys.refused(only);
+    const next = await keys.makeNext();
+    keys.signWithNext();
+    expect(keys.refused(next.keyId)).toBe('otherKey');
+    expect(await idOf(keys)).toBe(only);
   });
 
   it('is looked for on disk, once a minute, while no key is accepted', async () => {

@@ -42,7 +42,7 @@ export class KeyRing implements Omit<MachineKeys, 'serverNowMs'> {
   /** Shared by concurrent requests: the key is enrolled once. */
   #loading: Promise<EnrolledKeys> | undefined;
   #signsWithNext = false;
-  /** By id of a key: when it was last refused. One entry per key. Monotonic milliseconds. */
+  /** By id of a key: when it was last refused, since the last rotation began. Monotonic milliseconds. */
   readonly #refusedAtMs = new Map<string, number>();
   #acceptedKeyId: string | undefined;
   /** All our keys were refused. */
@@ -139,7 +139,6 @@ export class KeyRing implements Omit<MachineKeys, 'serverNowMs'> {
     enroller.keyAdopted(next.keyId);
     this.#keys = { ...before, key: next, next: undefined };
     this.#signsWithNext = false;
-    this.#refusedAtMs.clear();
     onSigningKeyChange(next.keyId);
   }
 
@@ -168,7 +167,6 @@ export class KeyRing implements Omit<MachineKeys, 'serverNowMs'> {
     const signedWith = this.#signing(before).keyId;
     this.#keys = { ...before, key, next };
     this.#signsWithNext = next?.keyId === signedWith;
-    this.#refusedAtMs.clear();
     this.#dependencies.onSigningKeyChange(this.#signing(this.#keys).keyId);
     return this.#keys;
   }

@@ -12,6 +12,7 @@ it('opens what it sealed with the key of the machine, and nothing that was chang
   expect(Buffer.from(sealed, 'base64').toString('latin1')).not.toContain('secret');
   expect(await machineSealer({ rootDirectory }).open(sealed)).toBe('secret');
   expect(await sealer.seal('secret')).not.toBe(sealed);
+  expect(await sealer.open(await sealer.seal(''))).toBe('');
   const bytes = Buffer.from(sealed, 'base64');
   for (let index = 0; index < bytes.length; index += 1) {
     const changed = Buffer.from(bytes);
@@ -38,4 +39,9 @@ it('seals with the configured token of a machine that has no key', async () => {
   const sealed = await machineSealer({ rootDirectory, token: 'a' }).seal('secret');
   expect(await machineSealer({ rootDirectory, token: 'a' }).open(sealed)).toBe('secret');
   expect(await machineSealer({ rootDirectory, token: 'b' }).open(sealed)).toBeUndefined();
+});
+
+it('opens what an earlier release sealed', async () => {
+  const sealed = 'KEbVAIyhyrtnl+aHlH87RTYqeH7gocGR5zk0u8SW99vj1Q==';
+  expect(await machineSealer({ rootDirectory: folderForTest(), token: 'a' }).open(sealed)).toBe('secret');
 });

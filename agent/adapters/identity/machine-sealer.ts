@@ -48,7 +48,7 @@ export function machineSealer({ rootDirectory, token }: Pick<AgentConfig, 'rootD
 const keyFrom = (secret: string | Buffer): Buffer => Buffer.from(hkdfSync('sha256', secret, '', PURPOSE, KEY_BYTES));
 
 function opened(bytes: Buffer, key: Buffer): string | undefined {
-  const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES });
+  const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, NONCE_BYTES));
   decipher.setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
   try {
     const text = decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES));

@@ -2,15 +2,13 @@
  * An address of this machine on its loopback interface, by the program ip(8). Pods with addresses of their own reach it
  * through their gateway, which is this machine.
  */
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
+import { runProgram } from '../system/run-program.ts';
 
-const TIMEOUT_MS = 10_000;
-const run = promisify(execFile);
+const BOUNDS = { timeoutMs: 10_000, outputBytesMax: 64 * 1024 };
 
 const change = async (verb: 'replace' | 'delete', address: string): Promise<void> => {
   const prefix = address.includes(':') ? 128 : 32;
-  await run('ip', ['address', verb, `${address}/${prefix}`, 'dev', 'lo'], { timeout: TIMEOUT_MS });
+  await runProgram('ip', ['address', verb, `${address}/${prefix}`, 'dev', 'lo'], BOUNDS);
 };
 
 /** @throws Error of the program */

@@ -1,24 +1,15 @@
-import { mkdirSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, it } from 'vitest';
 import { folderForTest } from '../../../test/support/folder-for-test.ts';
+import { onPlatform } from '../../../test/support/on-platform.ts';
+import { openedBelow } from '../../../test/support/opened-below.ts';
 import { replaceFile, syncDirectory, textOf } from './state-file.ts';
 
 let folder: string;
 beforeEach(() => {
   folder = folderForTest();
 });
-
-/** What this process has open below the folder. */
-const opened = (): readonly string[] =>
-  readdirSync('/proc/self/fd').flatMap((descriptor) => {
-    try {
-      const path = readlinkSync(`/proc/self/fd/${descriptor}`);
-      return path.startsWith(folder) ? [path] : [];
-    } catch {
-      return [];
-    }
-  });
 
 it('a file that does not exist has no text, and any other fault is one', async () => {
   writeFileSync(join(folder, 'state'), 'text');
@@ -29,17 +20,22 @@ it('a file that does not exist has no text, and any other fault is one', async (
 it('nothing stays open after a write and after a sync', async () => {
   await replaceFile(join(folder, 'state'), 'state.tmp', 'text', 0o644);
   await syncDirectory(folder);
-  expect([opened(), readdirSync(folder)]).toEqual([[], ['state']]);
+  expect([openedBelow(folder), readdirSync(folder)]).toEqual([[], ['state']]);
 });
 
 it('the error of a write that fails is that of the write, also when its temporary file cannot be removed', async () => {
   mkdirSync(join(folder, 'state.tmp'));
   writeFileSync(join(folder, 'state.tmp', 'other'), '');
   await expect(replaceFile(join(folder, 'state'), 'state.tmp', 'text', 0o644)).rejects.toThrow(/EISDIR/);
-  expect(opened()).toEqual([]);
+  expect(openedBelow(folder)).toEqual([]);
 });
 
 it.runIf(process.platform === 'linux')('a file system that cannot sync directories is no fault', async () => {
   await syncDirectory('/proc/self');
   await expect(syncDirectory(join(folder, 'none'))).rejects.toThrow(/ENOENT/);
+});
+
+it('directories are not synced on Windows', async () => {
+  onPlatform('win32');
+  await syncDirectory(join(folder, 'none'));
 });

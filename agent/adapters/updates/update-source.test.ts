@@ -1,19 +1,11 @@
 import { generateKeyPairSync } from 'node:crypto';
-import {
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { listenOnLoopback } from '../../../shared/host/loopback.ts';
+import { openedBelow } from '../../../test/support/opened-below.ts';
 import { startTlsServer } from '../../../test/support/tls-server.ts';
 import { until } from '../../../test/support/until.ts';
 import { download } from './download.ts';
@@ -181,11 +173,7 @@ describe('the directory of agents', () => {
     expect([await files.readLink('current'), readFileSync(join(directory, 'current'), 'utf8')]).toEqual(['b', 'b']);
     // None of these files stays open.
     for (let link = 0; link < 5; link += 1) await files.link('new', 'a');
-    const openFiles = readdirSync('/proc/self/fd').flatMap((name) => {
-      const path = `/proc/self/fd/${name}`;
-      return existsSync(path) ? readlinkSync(path) : [];
-    });
-    expect(openFiles.filter((path) => path.startsWith(directory))).toEqual([]);
+    expect(openedBelow(directory)).toEqual([]);
   });
 
   it('does not write through a link', async () => {

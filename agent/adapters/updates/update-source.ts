@@ -1,13 +1,12 @@
 /** Downloads, digests, signatures, and the check that a file runs on this machine. */
-import { execFile } from 'node:child_process';
 import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto';
 import { join } from 'node:path';
 import type { UpdateSource } from '../../ports/update-source.ts';
+import { runProgram } from '../system/run-program.ts';
 import { type DownloadOptions, download } from './download.ts';
 
-/** A slow machine with a slow disk. Milliseconds. */
-const VERSION_MS = 60_000;
-const OUTPUT_BYTES_MAX = 65_536;
+/** A slow machine with a slow disk. */
+const BOUNDS = { timeoutMs: 60_000, outputBytesMax: 64 * 1024 };
 const OUTPUT_CHARACTERS_SHOWN = 300;
 
 export interface UpdateSourceOptions extends DownloadOptions {
@@ -36,12 +35,10 @@ export function updateSource({ directory, publicKey, ...options }: UpdateSourceO
   };
 }
 
-function versionOf(path: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const limits = { timeout: VERSION_MS, maxBuffer: OUTPUT_BYTES_MAX, killSignal: 'SIGKILL' } as const;
-    execFile(process.execPath, [path, '--version'], limits, (error, stdout, stderr) => {
-      if (error === null) resolve(stdout.trim());
-      else reject(new Error((stderr.trim() || error.message).slice(0, OUTPUT_CHARACTERS_SHOWN), { cause: error }));
-    });
-  });
+async function versionOf(path: string): Promise<string> {
+  try {
+    return (await runProgram(process.execPath, [path, '--version'], BOUNDS)).trim();
+  } catch (cause) {
+    throw new Error((cause as Error).message.slice(0, OUTPUT_CHARACTERS_SHOWN), { cause });
+  }
 }

@@ -1,13 +1,10 @@
 /** Removes directories of pods without blocking the agent. */
-import { execFile } from 'node:child_process';
 import { lstatSync } from 'node:fs';
-import { promisify } from 'node:util';
-
-const run = promisify(execFile);
+import { runProgram } from '../system/run-program.ts';
 
 const RM = '/bin/rm';
-/** Longest removal; the next attempt continues it. Milliseconds. */
-const REMOVAL_MS = 600_000;
+/** The next attempt continues a removal that took longer. */
+const BOUNDS = { timeoutMs: 600_000, outputBytesMax: 1024 * 1024 };
 
 /**
  * Removes a directory with everything in it, in a process of its own: a pod may have written a million files, and
@@ -20,10 +17,9 @@ export async function removeTree(path: string): Promise<void> {
   // Stryker disable next-line ConditionalExpression: saves a process
   if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return;
   try {
-    await run(RM, ['-rf', path], { timeout: REMOVAL_MS, killSignal: 'SIGKILL' });
+    await runProgram(RM, ['-rf', path], BOUNDS);
   } catch (cause) {
-    const { stderr, message } = cause as Error & { readonly stderr: string };
     // One line per file.
-    throw new Error(stderr.trim().split('\n', 1)[0] || message, { cause });
+    throw new Error((cause as Error).message.split('\n', 1)[0], { cause });
   }
 }
