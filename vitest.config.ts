@@ -6,7 +6,10 @@ import { LongestFirst } from './test/support/longest-first.ts';
  * They replace modules or programs that other tests use. Every other file shares its worker, which saves most imports.
  */
 export const ALONE = [
+  'agent/adapters/windows/installation.test.ts',
   'agent/adapters/windows/native-calls.test.ts',
+  'agent/adapters/windows/own-service.test.ts',
+  'agent/adapters/windows/service-worker.test.ts',
   'agent/adapters/windows/windows-runtime.test.ts',
   'agent/app/pods/remembered-power-cuts.test.ts',
   'shared/store/packed-text.test.ts',

@@ -31,6 +31,10 @@ export const windows = {
   /** Handles that were not closed. */
   open: new Map<bigint, string>(),
   calls: [] as string[],
+  stateAfterStart: 0,
+  stateAfterStop: 0,
+  /** Windows stores no more than this. */
+  preshutdownMaxMs: 0,
 };
 
 export function resetWindows(): void {
@@ -40,7 +44,8 @@ export function resetWindows(): void {
   windows.open.clear();
   windows.calls.length = 0;
   resetProcesses();
-  Object.assign(windows, { processes: 0, threads: 0 });
+  const states = { stateAfterStart: STATE_RUNNING, stateAfterStop: STATE_STOPPED };
+  Object.assign(windows, { processes: 0, threads: 0, preshutdownMaxMs: Number.POSITIVE_INFINITY, ...states });
 }
 
 const LOCAL_MACHINE = 0xffff_ffff_8000_0002n;
@@ -151,18 +156,18 @@ const SERVICES: Readonly<Record<string, (...args: never[]) => unknown>> = {
     const service = serviceOf(handle);
     if (service === undefined) return false;
     windows.calls.push('start');
-    service.state = STATE_RUNNING;
+    service.state = windows.stateAfterStart;
     return true;
   },
   ControlService(handle: bigint, control: number) {
     const service = serviceOf(handle);
     if (service === undefined) return false;
     windows.calls.push(`control ${control}`);
-    if (service.state !== STATE_RUNNING) {
+    if (service.state === STATE_STOPPED) {
       lastError = 1062;
       return false;
     }
-    service.state = STATE_STOPPED;
+    service.state = windows.stateAfterStop;
     return true;
   },
   QueryServiceStatus(handle: bigint, status: Buffer) {
@@ -180,7 +185,7 @@ const SERVICES: Readonly<Record<string, (...args: never[]) => unknown>> = {
     const service = serviceOf(handle);
     if (service === undefined) return false;
     if (level === 1) service.description = textOf(addressed(info.readBigUInt64LE()));
-    if (level === 7) service.preshutdownMs = info.readUInt32LE();
+    if (level === 7) service.preshutdownMs = Math.min(windows.preshutdownMaxMs, info.readUInt32LE());
     if (level === 2) {
       service.failuresResetSeconds = info.readUInt32LE(0);
       const actions = addressed(info.readBigUInt64LE(32));

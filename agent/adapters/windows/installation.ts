@@ -40,8 +40,6 @@ import {
   stopService,
 } from './service-database.ts';
 
-/** The directory of this file, which the build makes one program of. */
-const BUILD_DIRECTORY = dirname(fileURLToPath(import.meta.url));
 const PROGRAM_FILES = ['nodekeeper-agent.mjs', 'start-agent.mjs', 'service-worker.mjs', 'koffi.node'];
 const ORDER_FILE = 'preshutdown-order.json';
 /** Versions that were installed by updates. */
@@ -73,7 +71,14 @@ export interface InstallRequest extends Omit<InstallSettings, 'hasAuthority' | '
   readonly faultOf: (configFile: string) => string | undefined;
 }
 
-export const installPaths = (environment: Readonly<Record<string, string | undefined>>): InstallPaths => ({
+export interface Installation extends InstallPaths {
+  /** The program files that are installed. */
+  readonly build: string;
+}
+
+export const installPaths = (environment: Readonly<Record<string, string | undefined>>): Installation => ({
+  // The directory of this file, which the build makes one program of.
+  build: dirname(fileURLToPath(import.meta.url)),
   node: process.execPath,
   program: join(environment['ProgramFiles'] ?? 'C:\\Program Files', 'nodekeeper'),
   data: join(environment['ProgramData'] ?? 'C:\\ProgramData', 'nodekeeper'),
@@ -84,7 +89,7 @@ export const installPaths = (environment: Readonly<Record<string, string | undef
  *
  * @throws InstallError
  */
-export async function install(paths: InstallPaths, request: InstallRequest): Promise<{ readonly isKept: boolean }> {
+export async function install(paths: Installation, request: InstallRequest): Promise<{ readonly isKept: boolean }> {
   refuseInstalledFiles(paths);
   refuseWithoutRights();
   refuseIfInstalled(paths);
@@ -106,7 +111,7 @@ export async function install(paths: InstallPaths, request: InstallRequest): Pro
       makePrivateDirectory(paths.data);
       undo.push(() => removeTree(paths.data));
     }
-    for (const name of PROGRAM_FILES) cpSync(join(BUILD_DIRECTORY, name), join(paths.program, name));
+    for (const name of PROGRAM_FILES) cpSync(join(paths.build, name), join(paths.program, name));
     writeFileSync(join(paths.program, ORDER_FILE), JSON.stringify(order ?? null));
     if (!existsSync(environmentFileOf(paths))) writeFile(environmentFileOf(paths), environmentText(paths), undo);
     for (const [file, text] of settings ?? []) writeFile(file, text, undo);
@@ -208,7 +213,7 @@ async function stopAndWait(): Promise<void> {
 }
 
 /** Removes the service and its program files. @throws InstallError */
-export async function uninstall(paths: InstallPaths, { purge }: { readonly purge: boolean }): Promise<void> {
+export async function uninstall(paths: Installation, { purge }: { readonly purge: boolean }): Promise<void> {
   refuseInstalledFiles(paths);
   refuseWithoutRights();
   try {
@@ -230,8 +235,8 @@ const removeTree = (path: string): Promise<void> =>
   rm(path, { recursive: true, force: true, maxRetries: REMOVALS_MAX, retryDelay: STATE_POLL_MS });
 
 /** @throws InstallError */
-function refuseInstalledFiles({ program }: InstallPaths): void {
-  if (BUILD_DIRECTORY.toLowerCase() === program.toLowerCase()) {
+function refuseInstalledFiles({ program, build }: Installation): void {
+  if (build.toLowerCase() === program.toLowerCase()) {
     throw new InstallError('these files are the installed ones: run this from the directory that install was run from');
   }
 }

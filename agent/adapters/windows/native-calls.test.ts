@@ -1,11 +1,12 @@
 /** Registry, services and facts of Windows over calls in memory. `test/agent/windows.test.ts` has those of Wine. */
 import { freemem, hostname, networkInterfaces, release, totalmem } from 'node:os';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, vi } from 'vitest';
 import { memoryWindows } from '../../../test/support/memory-windows-native.ts';
 import { readPreshutdown, readShutdownHistory } from '../doctor/measure-windows.ts';
 import { addressesOf } from '../system/addresses.ts';
+import { ADMINISTRATORS_SID, makePrivateDirectory, ownerOf } from './file-security.ts';
 import { foreign, programDirectory, required, WindowsError, wide, windowsLibraries } from './foreign.ts';
 import {
   RegistryTypeError,
@@ -298,6 +299,33 @@ describe('a service', () => {
       expect(bootedAtMs).toBeLessThan(nowMs);
     });
   });
+});
+
+describe('a directory or file', () => {
+  it('is made for administrators alone, once', () => {
+    const path = join(program, 'data');
+    makePrivateDirectory(path);
+    expect(memory.processState.directories.get(path)).toBe('O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)');
+    expect(() => makePrivateDirectory(path)).toThrow(new WindowsError(path, 183));
+    nothingIsOpen();
+    windows.failures.set('ConvertStringSecurityDescriptorToSecurityDescriptorW', 5);
+    expect(() => makePrivateDirectory(join(program, 'other'))).toThrow('a security descriptor: access is denied (5)');
+  });
+
+  it('has an owner', () => {
+    memory.processState.owners.set('C:\\x', 'S-1-5-21-1004');
+    expect([ownerOf('C:\\x'), ownerOf('C:\\y')]).toEqual(['S-1-5-21-1004', ADMINISTRATORS_SID]);
+    nothingIsOpen();
+  });
+
+  it.each(['GetFileSecurityW', 'GetSecurityDescriptorOwner', 'ConvertSidToStringSidW'])(
+    'has an unknown owner when %s fails',
+    (call) => {
+      windows.failures.set(call, 5);
+      expect(() => ownerOf('C:\\x')).toThrow('owner of C:\\x: access is denied (5)');
+      nothingIsOpen();
+    },
+  );
 });
 
 describe('a machine with Windows', () => {
