@@ -1,5 +1,14 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -181,12 +190,164 @@ describe('the command line of a process', () => {
 
   it('of a further process enters the mounts of the first one', () => {
     const line = attached(commandOf({ userId: 7 }), 4711);
-    expect(line.file).toMatch(/\/nsenter$/);
+    expect(line.file).toBe('nsenter');
     expect(line.args.slice(0, -1)).toEqual(['--mount=/proc/4711/ns/mnt', '--', '/bin/sh', '-c']);
     expect(line.args.at(-1)).toMatch(/^cd '\/' \|\| exit 125\nexec .*--reuid/);
     expect(attached(commandOf({ directory: '/a b' }), 4711).args.at(-1)).toMatch(/^cd '\/a b' /);
     const further = attached(commandOf({}, { noNewPrivileges: true }), undefined);
     expect([further.file, further.args[0]]).toEqual(['/bin/sh', '-c']);
+  });
+
+  /** The end of the script: from the line after the last one of the set-up. */
+  const endOf = (line: { readonly args: readonly string[] }): readonly string[] => {
+    const lines = (line.args.at(-1) ?? '').split('\n');
+    return lines.slice(1 + lines.findLastIndex((each) => /^(cd '\/' |exec 3>&-)/.test(each)));
+  };
+
+  it.each<[string, Readonly<Record<string, string>>, readonly string[]]>([
+    [
+      'a plain one',
+      { A: '1', [MARK]: 'u/c/0' },
+      [
+        'export A="$NODEKEEPER_ENV_0"',
+        'unset NODEKEEPER_ENV_0',
+        'unset PATH',
+        'unset PWD OLDPWD SHLVL _',
+        "exec '/bin/true' 'a b'",
+      ],
+    ],
+    [
+      'a PATH',
+      { PATH: '/own' },
+      [
+        'export PATH="$NODEKEEPER_ENV_0"',
+        'unset NODEKEEPER_ENV_0',
+        'unset PWD OLDPWD SHLVL _',
+        "exec '/bin/true' 'a b'",
+      ],
+    ],
+    [
+      'names that a shell cannot assign, or keeps for itself',
+      { 'odd.name': 'x', A: '1', PWD: '/own', IFS: ',' },
+      [
+        'export A="$NODEKEEPER_ENV_1"',
+        'unset NODEKEEPER_ENV_1',
+        'unset PATH',
+        'unset OLDPWD SHLVL _',
+        [
+          'exec /usr/bin/env -u NODEKEEPER_ENV_0 -u NODEKEEPER_ENV_2 -u NODEKEEPER_ENV_3',
+          `'odd.name='"$NODEKEEPER_ENV_0" 'PWD='"$NODEKEEPER_ENV_2" 'IFS='"$NODEKEEPER_ENV_3" '/bin/true' 'a b'`,
+        ].join(' '),
+      ],
+    ],
+  ])('ends as its program, with %s among its variables', (_, env, expected) => {
+    expect(endOf(attached(commandOf({ env }), 7))).toEqual(expected);
+    expect(endOf(isolated(commandOf({ env, hasOwnTerminationLog: true }), 'mounts').line)).toEqual(expected);
+    const quotedOnce = expected.join('\n').replaceAll("'", `'\\''`);
+    const privileged = endOf(attached(commandOf({ env }, { noNewPrivileges: true }), 7)).join('\n');
+    expect(privileged).toMatch(/^exec '.*\/setpriv' '--no-new-privs' '--' '\/bin\/sh' '-c' '/);
+    expect(privileged.endsWith(`'-c' '${quotedOnce}'`)).toBe(true);
+  });
+
+  /** The lines of the set-up, without functions of the shell. */
+  const setUpOf = (more: Partial<ContainerCommand>, security: Partial<ProcessSecurity> = {}): readonly string[] => {
+    const lines = (isolated(commandOf(more, security), 'mounts').line.args.at(-1) ?? '').split('\n');
+    return lines.slice(4, 1 + lines.findIndex((line) => line.startsWith('exec 3>&-')));
+  };
+  const CHECKED_PROGRAM = [
+    "(command -v '/bin/true') >/dev/null 2>&1 ||",
+    "fail 'spawn /bin/true ENOENT' 127",
+    'echo >&4',
+    'exec 3>&- 4>&-',
+  ];
+  const DIRECTORY: ContainerMount = { source: '/v/a', target: '/m/d', isFile: false, readOnly: false };
+  const FILE: ContainerMount = { source: '/v/f', target: '/m/f', isFile: true, readOnly: false };
+  const makeDirectory = "[ -d '/m/d' ] || run mkdir -p '/m/d'";
+  const makeFile = "[ -e '/m/f' ] || { run mkdir -p '/m'; run touch '/m/f'; }";
+  const pathOf = (target: string) => `p=$(readlink -f '${target}') || fail 'volumeMount ${target} has no path' 125`;
+  const changed = (target: string) => `fail 'volumeMount ${target}: the volume changed while it was mounted' 125`;
+  const counted = 'mounts_at "$p"; before=$n';
+  const isOver = (target: string) => `mounts_at "$p"; [ "$n" -gt "$before" ] || ${changed(target)}`;
+
+  it('makes all mount points before the first mount, and checks its program last', () => {
+    expect(setUpOf({ mounts: [DIRECTORY, FILE], directory: '/a b', env: { A: '1', PATH: '/own' } })).toEqual([
+      makeDirectory,
+      makeFile,
+      makeDirectory,
+      pathOf('/m/d'),
+      `run mount --bind '/v/a' "$p"`,
+      makeFile,
+      pathOf('/m/f'),
+      `run mount --bind '/v/f' "$p"`,
+      "run cd '/a b'",
+      "cd '/a b'",
+      `(PATH="$NODEKEEPER_ENV_1"; command -v '/bin/true') >/dev/null 2>&1 ||`,
+      ...CHECKED_PROGRAM.slice(1),
+    ]);
+  });
+
+  it('searches its program in a PATH that is its first variable', () => {
+    expect(setUpOf({ mounts: [DIRECTORY], env: { PATH: '/own' } })).toContain(
+      `(PATH="$NODEKEEPER_ENV_0"; command -v '/bin/true') >/dev/null 2>&1 ||`,
+    );
+  });
+
+  it.each<[string, Partial<ContainerMount>, readonly string[]]>([
+    ['that is read-only', { readOnly: true }, ['run mount -o remount,bind,ro "$p"']],
+    [
+      'of a source that must be the same',
+      { identity: '1:2' },
+      [`[ "$(stat -L -c %d:%i "$p")" = 1:2 ] || ${changed('/m/d')}`],
+    ],
+    ['without more', {}, []],
+  ])('has a mount %s', (_, more, after) => {
+    expect(setUpOf({ mounts: [{ ...DIRECTORY, ...more }] })).toEqual([
+      makeDirectory,
+      makeDirectory,
+      pathOf('/m/d'),
+      `run mount --bind '/v/a' "$p"`,
+      ...after,
+      ...CHECKED_PROGRAM,
+    ]);
+  });
+
+  it('makes the machine read-only before its mounts, and those that are not writable again', () => {
+    const lines = setUpOf({ mounts: [DIRECTORY, { ...FILE, readOnly: true }] }, { readOnlyRoot: true });
+    expect(lines.indexOf('done </proc/self/mountinfo')).toBe(6);
+    expect(lines.slice(7)).toEqual([
+      makeDirectory,
+      pathOf('/m/d'),
+      `run mount --bind '/v/a' "$p"`,
+      'run mount -o remount,bind,rw "$p"',
+      makeFile,
+      pathOf('/m/f'),
+      `run mount --bind '/v/f' "$p"`,
+      'run mount -o remount,bind,ro "$p"',
+      ...CHECKED_PROGRAM,
+    ]);
+  });
+
+  it('replaces no program of the machine if it has privileges to lose, but for a path at its own place', () => {
+    const same = { ...DIRECTORY, source: '/usr/lib', target: '/usr/lib' };
+    const lines = setUpOf({ mounts: [DIRECTORY, same] }, { noNewPrivileges: true });
+    const code = lines[4] ?? '';
+    expect(code).toMatch(/^case \$p in \/\|\/usr\|.*\) fail 'volumeMount \/m\/d would replace .*' 125 ;; esac$/);
+    expect(lines).toEqual([
+      makeDirectory,
+      "[ -d '/usr/lib' ] || run mkdir -p '/usr/lib'",
+      makeDirectory,
+      pathOf('/m/d'),
+      code,
+      counted,
+      `run mount --bind '/v/a' "$p"`,
+      isOver('/m/d'),
+      "[ -d '/usr/lib' ] || run mkdir -p '/usr/lib'",
+      pathOf('/usr/lib'),
+      counted,
+      `run mount --bind '/usr/lib' "$p"`,
+      isOver('/usr/lib'),
+      ...CHECKED_PROGRAM,
+    ]);
   });
 
   it('has links in place of mounts where the agent may not mount', () => {
@@ -211,6 +372,20 @@ describe('the command line of a process', () => {
     const child = spawn('unshare', ['--mount', '--', 'sleep', '300'], { stdio: 'ignore' });
     await until(() => hasOwnMounts(child.pid ?? 0), { withinMs: 10_000, everyMs: 5 });
     child.kill('SIGKILL');
+  });
+
+  it.each([
+    ['exit 0', 'mounts'],
+    ['exit 1', 'links'],
+    ['exec /bin/sleep 60', 'links'],
+  ])('has mounts if unshare can make them in time: %s', (script, mode) => {
+    const seen = join(directory, 'seen');
+    const program = `#!/bin/sh\necho "$@" >${seen}\n${script}\n`;
+    writeFileSync(join(directory, 'unshare'), program, { mode: 0o755 });
+    expect(mountMode(directory, mode === 'mounts' ? 10_000 : 300)).toBe(mode);
+    expect(readFileSync(seen, 'utf8')).toBe('--mount -- /bin/sh -c command -v mount\n');
+    rmSync(join(directory, 'unshare'));
+    expect(mountMode(directory)).toBe('links');
   });
 
   it('can have mounts if this process may make namespaces of mounts', () => {

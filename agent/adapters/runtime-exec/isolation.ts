@@ -26,6 +26,7 @@ export interface Isolated {
 export const EXIT_NOT_SET_UP = 125;
 const MESSAGE_DESCRIPTOR = 4;
 const DIRECTORIES = ['/usr/sbin', '/usr/bin', '/sbin', '/bin'];
+const PATH = DIRECTORIES.join(':');
 const MODE_TEST_MS = 5_000;
 /** Variables with a meaning to shells, which may refuse to assign them. */
 const SHELL_OWN =
@@ -51,23 +52,23 @@ const MACHINE_CODE = [
   ]),
 ].join('|');
 
-const found = new Map<string, string | undefined>();
+let setprivPath: string | undefined;
 
-/** Path of a program of the machine. */
-function programPath(name: string): string | undefined {
-  if (!found.has(name)) found.set(name, pathIn(name));
-  return found.get(name);
+/** Path of setpriv(1); undefined if this machine has none. */
+function setpriv(): string | undefined {
+  setprivPath ??= DIRECTORIES.map((each) => join(each, 'setpriv')).find((path) => executableFault(path) === undefined);
+  return setprivPath;
 }
 
-const pathIn = (name: string): string | undefined =>
-  DIRECTORIES.map((each) => join(each, name)).find((path) => executableFault(path) === undefined);
-
-/** Whether this process may create mount namespaces. One short child process. */
-export function mountMode(): MountMode {
-  const unshare = programPath('unshare');
-  if (unshare === undefined || programPath('mount') === undefined) return 'links';
-  const test = spawnSync(unshare, ['--mount', '--', SHELL, '-c', ':'], { stdio: 'ignore', timeout: MODE_TEST_MS });
-  return test.status === 0 ? 'mounts' : 'links';
+/**
+ * Whether this process may create mount namespaces. One short child process.
+ *
+ * @param directories where the programs of the machine are
+ */
+export function mountMode(directories = PATH, limitMs = MODE_TEST_MS): MountMode {
+  const args = ['--mount', '--', SHELL, '-c', 'command -v mount'];
+  const options = { env: { PATH: directories }, stdio: 'ignore', timeout: limitMs } as const;
+  return spawnSync('unshare', args, options).status === 0 ? 'mounts' : 'links';
 }
 
 /** Whether a process needs a mount namespace of its own. */
@@ -105,9 +106,8 @@ export function isolated(command: ContainerCommand, mode: MountMode): Isolated {
     `exec 3>&- ${MESSAGE_DESCRIPTOR}>&-`,
     becomeProgram(command, privileges),
   ];
-  const unshare = programPath('unshare') ?? 'unshare';
   const args = ['--mount', '--propagation', 'slave', '--', SHELL, '-c', script.join('\n')];
-  return { line: asAgent(command, unshare, args), hasMounts };
+  return { line: asAgent(command, 'unshare', args), hasMounts };
 }
 
 /** Whether a process has a mount namespace of its own. False if it has exited. */
@@ -122,8 +122,7 @@ export function attached(command: ContainerCommand, pid: number | undefined): Co
   if (pid === undefined) return privileges === undefined ? command : wrapped(command, privileges);
   const directory = quoted(command.directory ?? '/');
   const script = [`cd ${directory} || exit ${EXIT_NOT_SET_UP}`, becomeProgram(command, privileges)].join('\n');
-  const nsenter = programPath('nsenter') ?? 'nsenter';
-  return asAgent(command, nsenter, [`--mount=/proc/${pid}/ns/mnt`, '--', SHELL, '-c', script]);
+  return asAgent(command, 'nsenter', [`--mount=/proc/${pid}/ns/mnt`, '--', SHELL, '-c', script]);
 }
 
 /**
@@ -131,7 +130,7 @@ export function attached(command: ContainerCommand, pid: number | undefined): Co
  * some variables, so env(1) passes them.
  */
 function becomeProgram({ env, file, args }: CommandLine, privileges: readonly string[] = []): string {
-  const carried = carriedNames(env).map((name, index) => ({ name, from: `${CARRIED}${index}` }));
+  const carried = carriedBy(env).map(([name], index) => ({ name, from: `${CARRIED}${index}` }));
   const isPlain = (name: string): boolean => SHELL_NAME.test(name) && !SHELL_OWN.test(name);
   const odd = carried.filter(({ name }) => !isPlain(name));
   const own = SHELL_VARIABLES.filter((name) => !Object.hasOwn(env, name));
@@ -150,11 +149,11 @@ function becomeProgram({ env, file, args }: CommandLine, privileges: readonly st
 }
 
 /** All but the mark of the process, which the agent sets. */
-const carriedNames = (env: CommandLine['env']): readonly string[] => Object.keys(env).filter((name) => name !== MARK);
+const carriedBy = (env: CommandLine['env']) => Object.entries(env).filter(([name]) => name !== MARK);
 
 /** Sets the PATH of the container for one command of the shell. */
 function searchPathOf({ env }: CommandLine): string {
-  const index = carriedNames(env).indexOf('PATH');
+  const index = carriedBy(env).findIndex(([name]) => name === 'PATH');
   return index < 0 ? '' : `PATH="$${CARRIED}${index}"; `;
 }
 
@@ -168,10 +167,8 @@ const asAgent = (command: CommandLine, file: string, args: readonly string[]): C
   file,
   args,
   env: {
-    PATH: DIRECTORIES.join(':'),
-    ...Object.fromEntries(
-      carriedNames(command.env).map((name, index) => [`${CARRIED}${index}`, command.env[name] ?? '']),
-    ),
+    PATH,
+    ...Object.fromEntries(carriedBy(command.env).map(([, value], index) => [`${CARRIED}${index}`, value])),
   },
   directory: undefined,
   userId: undefined,
@@ -194,13 +191,13 @@ function privilegeArguments({ userId, groupId, security }: ContainerCommand, isW
   const hasUser = userId !== undefined || groupId !== undefined;
   const isNeeded = noNewPrivileges || capabilities !== undefined || supplementalGroups.length > 0;
   if (!isNeeded && !(isWrapped && hasUser)) return undefined;
-  const setpriv = programPath('setpriv');
-  if (setpriv === undefined)
+  const program = setpriv();
+  if (program === undefined)
     throw new Error('the securityContext needs setpriv (util-linux), which this machine lacks');
   const { dropped = [], added = [] } = capabilities ?? {};
   const bounds = [...dropped.map((name) => `-${name}`), ...added.map((name) => `+${name}`)].join(',');
   return [
-    setpriv,
+    program,
     ...(userId === undefined ? [] : ['--reuid', String(userId)]),
     ...(groupId === undefined ? [] : ['--regid', String(groupId)]),
     ...(supplementalGroups.length > 0 ? ['--groups', supplementalGroups.join(',')] : []),

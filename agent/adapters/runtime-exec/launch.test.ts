@@ -130,3 +130,54 @@ describe('a group', () => {
     expect(() => readFileSync(ran)).toThrow('ENOENT');
   });
 });
+
+describe('the command line of a program', () => {
+  const words = (more: Partial<Launch>): readonly string[] => start('exit 0', more).spawnargs;
+  const PATH = process.env['PATH'] ?? '';
+
+  it('is its own, without a gate', () => {
+    expect(words({})).toEqual(['sh', '-c', 'exit 0']);
+  });
+
+  it('is behind a shell, and behind env(1) for names that a shell does not accept', () => {
+    expect(words(limited).slice(3)).toEqual(['/bin/sh', 'sh', '-c', 'exit 0']);
+    expect(words({ ...limited, env: { PATH, 'odd-name': 'a', PLAIN: 'b' } }).slice(3)).toEqual([
+      '/bin/sh',
+      '/usr/bin/env',
+      'odd-name=a',
+      'sh',
+      '-c',
+      'exit 0',
+    ]);
+  });
+
+  it('keeps variables of the shell that the program has', () => {
+    const script = (env: Record<string, string>): string => words({ ...limited, env: { PATH, ...env } })[2] ?? '';
+    expect(script({})).toContain('\nunset NODEKEEPER_RELEASE PWD OLDPWD SHLVL _\n');
+    expect(script({ PWD: '/', SHLVL: '1' })).toContain('\nunset NODEKEEPER_RELEASE OLDPWD _\n');
+  });
+});
+
+describe('a program that cannot be executed, behind a gate', () => {
+  const codeOf = (more: Partial<Launch>): unknown => {
+    try {
+      return start('', { ...limited, ...more }).pid;
+    } catch (cause) {
+      return (cause as NodeJS.ErrnoException).code;
+    }
+  };
+
+  it('is refused as without one: found anywhere but not executable, or not found', () => {
+    writeFileSync(join(folder, 'tool'), '', { mode: 0o644 });
+    expect(codeOf({ file: 'tool', env: { PATH: `${folder}:/none` } })).toBe('EACCES');
+    expect(codeOf({ file: 'tool', env: { PATH: `/none:${folder}` } })).toBe('EACCES');
+    expect(codeOf({ file: 'other', env: { PATH: `${folder}:/none` } })).toBe('ENOENT');
+    expect(codeOf({ file: './tool' })).toBe('EACCES');
+  });
+
+  it('is searched in the directory of the agent if it has no other', () => {
+    // The tests run in the root of the project.
+    expect(codeOf({ file: './package.json', options: {} })).toBe('EACCES');
+    expect(codeOf({ file: 'package.json', env: {} })).toBe('EACCES');
+  });
+});

@@ -43,16 +43,16 @@ export function launch(launched: Launch): ChildProcess {
     const child = spawn(file, args, {
       ...options,
       env,
-      stdio: [input, output, output, ...(message === undefined ? [] : ['ignore' as const, message])],
+      stdio: [input, output, output, 'ignore', message ?? 'ignore'],
     });
     setOomScore(child.pid, launched.oomScoreAdjust);
     return child;
   }
-  requireProgram(file, env['PATH'] ?? '', String(options.cwd ?? '.'));
+  requireProgram(file, env['PATH'] ?? '', String(options.cwd ?? ''));
   const child = spawn(SHELL, ['-c', scriptFor(env, dataBytesMax), SHELL, ...prefixOf(env), file, ...args], {
     ...options,
     env,
-    stdio: [input, output, output, 'pipe', ...(message === undefined ? [] : [message])],
+    stdio: [input, output, output, 'pipe', message ?? 'ignore'],
   });
   if (child.pid === undefined) return child;
   const gate = child.stdio[3] as Writable;
@@ -102,10 +102,9 @@ function requireProgram(file: string, path: string, directory: string): void {
 
 /** Without the right to lower the score, the process keeps that of the agent. */
 function setOomScore(pid: number | undefined, score: number): void {
-  if (pid === undefined) return;
   try {
     writeFileSync(`/proc/${pid}/oom_score_adj`, `${score}\n`);
   } catch {
-    // Exited already, or not permitted: the kernel then chooses by memory alone.
+    // Not started, exited already, or not permitted: the kernel then chooses by memory alone.
   }
 }

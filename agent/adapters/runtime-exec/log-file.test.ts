@@ -48,6 +48,8 @@ describe('the output of a run', () => {
       'c.2.log.1',
       `c.2.log.${OFFSET}1`,
       'c.2.log.00000000000000x',
+      'c.2.log.x00000000000000',
+      `c.2.lag.${OFFSET}`,
     ])
       put(other, 'other');
     expect(logSegments(name)).toEqual([
@@ -176,4 +178,34 @@ it('times that cannot be read are a fault, and there may be none', () => {
   expect(seenOutput(name)).toEqual([]);
   mkdirSync(path('c.2.times'));
   expect(() => seenOutput(name)).toThrow(/EISDIR/);
+});
+
+it('the tail of three files is that of the current one, and no descriptor stays open', () => {
+  put(`c.2.log.${OFFSET}`, 'aa');
+  put(offset(2), 'bb');
+  put('c.2.log', 'cccccc');
+  const descriptors = () => readdirSync('/proc/self/fd').length;
+  const before = descriptors();
+  expect(logTail(name, 9).toString()).toBe('cccccc');
+  boundLog(name, { bytesMax: 4, filesMax: 9 });
+  expect(readFileSync(path(offset(6)), 'utf8')).toBe('cccc');
+  expect(descriptors()).toBe(before);
+});
+
+it('older runs are those with a lower number, of any length', () => {
+  const others = ['c.12.log', 'c.12.times', 'c.x1.log', 'c.1x.log', 'c.1.text', 'd.1.log'];
+  for (const file of [...others, 'c.9.log', 'c.10.times', `c.11.log.${OFFSET}`]) put(file);
+  removeOlderRuns({ ...name, run: 12 });
+  expect(files()).toEqual([...others].sort());
+});
+
+it('output that was recorded is not looked at again until it grows', () => {
+  put('c.2.log', 'abc');
+  const seen = recordOutputTime(name);
+  rmSync(path('c.2.times'));
+  expect(recordOutputTime(name, seen)).toBe(seen);
+  expect(files()).toEqual(['c.2.log']);
+  appendFileSync(logPath(name), 'd');
+  expect(recordOutputTime(name, seen)).not.toBe(seen);
+  expect(seenOutput(name).map(({ end }) => end)).toEqual([4]);
 });
