@@ -209,3 +209,12 @@ it('output that was recorded is not looked at again until it grows', () => {
   expect(recordOutputTime(name, seen)).not.toBe(seen);
   expect(seenOutput(name).map(({ end }) => end)).toEqual([4]);
 });
+
+it('is read from what was listed: nothing before the first file, and nothing that was written since', () => {
+  put(offset(4), 'abc');
+  put('c.2.log', 'de');
+  const segments = logSegments(name);
+  appendFileSync(logPath(name), 'later');
+  const read = (from: number) => readOutput(segments, from, 99).toString();
+  expect([read(2), read(4), read(7), read(9)]).toEqual(['', 'abc', 'de', '']);
+});

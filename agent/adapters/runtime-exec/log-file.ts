@@ -161,14 +161,13 @@ export function recordOutputTime(name: LogName, before?: string): string | undef
     return state;
   }
   const kept = seenOutput(name).filter((_, index) => index % 2 === 1);
-  writeFileSync(timesPath(name), encoded([...kept, entry]), { mode: 0o640 });
+  writeFileSync(timesPath(name), encoded([...kept, entry]));
   return state;
 }
 
 function lastSeen(name: LogName): SeenOutput | undefined {
   const path = timesPath(name);
   const count = Math.floor(sizeOf(path) / ENTRY_BYTES);
-  if (count === 0) return undefined;
   const bytes = readOutput([{ path, start: 0, end: count * ENTRY_BYTES }], (count - 1) * ENTRY_BYTES, ENTRY_BYTES);
   return decoded(bytes)[0];
 }

@@ -2,7 +2,7 @@ import { appendFileSync, mkdtempSync, readdirSync, rmSync, truncateSync, utimesS
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { SteppedTime } from '../../../test/support/stepped-time.ts';
+import { SteppedTime, settle } from '../../../test/support/stepped-time.ts';
 import type { LogQuery } from '../../ports/pod-runtime.ts';
 import { boundLog, type LogName, logPath, recordOutputTime, removeOlderRuns, seenOutput } from './log-file.ts';
 import { readLog } from './log-reader.ts';
@@ -189,4 +189,37 @@ describe('a followed log', () => {
     await time.pass(0);
     expect(log.hasEnded()).toBe(true);
   });
+});
+
+describe('a limit of bytes', () => {
+  const piecesOf = async (query: Partial<LogQuery>): Promise<readonly number[]> => {
+    const stop = new AbortController().signal;
+    const reading = { time, isRunning: () => true, stop };
+    return (await text(readLog(name, { ...ALL, ...query }, reading))).map(({ length }) => length);
+  };
+  /** The pieces; fails if it waits for more output. */
+  async function text(log: AsyncGenerator<Uint8Array>): Promise<readonly Uint8Array[]> {
+    const pieces: Uint8Array[] = [];
+    for (;;) {
+      const next = await Promise.race([log.next(), settled(20)]);
+      if (next === undefined) throw new Error('the log is still followed');
+      if (next.done === true) return pieces;
+      pieces.push(next.value);
+    }
+  }
+  async function settled(turns: number): Promise<undefined> {
+    for (let turn = 0; turn < turns; turn += 1) await settle();
+  }
+
+  it('counts all pieces, and ends also a log that is followed', async () => {
+    write('x'.repeat(3 * 65_536));
+    expect(await piecesOf({ limitBytes: 65_536 + 5, follow: true })).toEqual([65_536, 5]);
+    expect(await piecesOf({ limitBytes: 65_536, follow: true })).toEqual([65_536]);
+    expect(await piecesOf({ limitBytes: 0, follow: true })).toEqual([]);
+  });
+});
+
+it('an empty first line is a line of the tail', async () => {
+  write('\nab\n');
+  expect([await read({ tailLines: 1 }), await read({ tailLines: 2 })]).toEqual(['ab\n', '\nab\n']);
 });

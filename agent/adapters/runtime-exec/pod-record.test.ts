@@ -26,6 +26,10 @@ describe('the record of a pod before its start', () => {
     });
   });
 
+  it('has a container without a name as one with an empty name', () => {
+    expect(newRecord(podOf([{}])).containers).toMatchObject([{ name: '' }]);
+  });
+
   it('has init containers and sidecars first, for which the others wait', () => {
     const init = [{ name: 'init' }, { name: 'sidecar', restartPolicy: 'Always' }];
     const { initialised, containers } = newRecord(podOf([{ name: 'main' }], init));

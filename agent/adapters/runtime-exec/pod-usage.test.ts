@@ -1,4 +1,5 @@
-import { mkdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { KubePod } from '../../../shared/kinds/types.ts';
@@ -110,6 +111,20 @@ describe('the storage of a pod', () => {
     writeFileSync(at('volumes'), 'no directory');
     const { volumes, containers } = await podUsage(measured([]), true);
     expect([volumes.size, containers[0]?.storage]).toEqual([0, { bytes: 0, inodes: 0 }]);
+  });
+
+  it('ends at paths that are too long, and fails for a directory that cannot be read', async () => {
+    const name = 'd'.repeat(250);
+    const leaf = at('volumes/deep', ...Array.from({ length: 8 }, () => name));
+    mkdirSync(leaf, { recursive: true });
+    mkdirSync(at('other', ...Array.from({ length: 14 }, () => name)), { recursive: true });
+    renameSync(at('other'), join(leaf, name));
+    const { volumes } = await podUsage(measured([]), true);
+    const reachable = Math.ceil((4_096 - at('volumes/deep').length) / 251);
+    expect(volumes.get('deep')?.inodes).toBe(reachable);
+    execFileSync('rm', ['-rf', at('volumes')]);
+    symlinkSync('volumes', at('volumes'));
+    await expect(podUsage(measured([]), true)).rejects.toThrow('ELOOP');
   });
 
   it('counts more entries than it reads at once', async () => {

@@ -55,6 +55,7 @@ describe('a process', () => {
       },
       { withinMs: 30_000 },
     );
+    expect(linuxProcesses.residentBytes(pid)).toBe(0);
   });
 
   it('is found by the value of a variable of its own', async () => {

@@ -54,7 +54,7 @@ function statOf(pid: number, root: string): Stat | undefined {
   }
   // The name is in parentheses and may contain any character. State is the first field after it, field 3.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-  return { state: fields[0] ?? '', startTicks: fields[19] ?? '' };
+  return { state: fields[0]!, startTicks: fields[19]! };
 }
 
 /** Empty when the kernel provides none. @throws Error when it cannot be read */
@@ -137,8 +137,9 @@ const BYTES_PER_KIBIBYTE = 1_024;
 /** 0 for a process that no longer exists. */
 function residentBytes(pid: number): number {
   try {
-    const kibibytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? '0';
-    return Number(kibibytes) * BYTES_PER_KIBIBYTE;
+    const kibibytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+    // A zombie has none.
+    return Number(kibibytes ?? 0) * BYTES_PER_KIBIBYTE;
   } catch {
     return 0;
   }
