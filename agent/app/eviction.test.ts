@@ -36,6 +36,8 @@ let usages: Map<string, PodUsage>;
 let reclaimed: number;
 let onReclaim: () => void;
 let stop: AbortController;
+let unmeasured: string | undefined;
+let killFault: Error | undefined;
 
 const usage = (memoryMib: number, storageMib = 0): PodUsage => ({
   memoryBytes: memoryMib * MIB,
@@ -127,6 +129,7 @@ function start(over: { evictionSoft?: number; softGraceMs?: number } = {}): void
     runtime: {
       usage: async (podUid) => {
         const known = loop.activePods().find(({ metadata }) => metadata.uid === podUid);
+        if (known?.metadata.name === unmeasured) throw new Error('no cgroup');
         return usages.get(known?.metadata.name ?? '');
       },
       async reclaimStorage() {
@@ -135,7 +138,10 @@ function start(over: { evictionSoft?: number; softGraceMs?: number } = {}): void
       },
     },
     activePods: () => loop.activePods(),
-    killPod: (...args) => loop.killPod(...args),
+    async killPod(...args) {
+      if (killFault !== undefined) throw killFault;
+      await loop.killPod(...args);
+    },
     recordNodeEvent: ({ type, reason, message }) => void events.push(`node: ${type} ${reason} ${message}`),
     recordPodEvent: ({ metadata }, { type, reason, message }) =>
       void events.push(`${metadata.name}: ${type} ${reason} ${message}`),
@@ -196,6 +202,8 @@ beforeEach(async () => {
   usages = new Map();
   reclaimed = 0;
   isReadable = true;
+  unmeasured = undefined;
+  killFault = undefined;
   onReclaim = () => undefined;
   use = { memoryAvailableBytes: 1_000 * MIB, nodeFs: FS, imageFs: FS, cpuBusySeconds: 0, pidsMax: 1_000, pidsUsed: 1 };
   await server.send('POST', NODES, { body: node('edge-1') });
@@ -270,18 +278,49 @@ describe('a node below a hard threshold of memory', () => {
 });
 
 describe('a node below a soft threshold', () => {
-  it('evicts after its grace period, and leaves the pod the smaller of both grace periods', async () => {
-    start({ evictionSoft: 300, softGraceMs: 30_000 });
-    await bind('web');
-    usages.set('web', usage(500));
-    withMemory(200);
-    expect(await pass()).toBe(false);
-    await time.pass(29_000);
-    expect(await pass()).toBe(false);
-    await time.pass(1_000);
+  it.each([
+    [30, 20],
+    [5, 5],
+  ])(
+    'evicts after its grace period, and leaves the pod the smaller of both grace periods (%i s)',
+    async (own, left) => {
+      start({ evictionSoft: 300, softGraceMs: 30_000 });
+      await bind('web', { terminationGracePeriodSeconds: own });
+      usages.set('web', usage(500));
+      withMemory(200);
+      expect(await pass()).toBe(false);
+      await time.pass(29_000);
+      expect(await pass()).toBe(false);
+      await time.pass(1_000);
+      expect(await pass()).toBe(true);
+      expect(await phases('web')).toEqual(['Failed']);
+      expect(runtime.asked).toContain(`stop web ${left}`);
+    },
+  );
+});
+
+describe('a pod that cannot be measured', () => {
+  it('is evicted before pods that are known, and is evicted for no limit', async () => {
+    await bind('known', limited({ 'ephemeral-storage': '100Mi' }));
+    await bind('unknown', limited({ 'ephemeral-storage': '100Mi' }));
+    unmeasured = 'unknown';
+    usages.set('known', usage(1, 150));
     expect(await pass()).toBe(true);
-    expect(await phases('web')).toEqual(['Failed']);
-    expect(runtime.asked).toContain('stop web 20');
+    expect(await phases('known', 'unknown')).toEqual(['Failed', 'Running']);
+    expect(counted).toEqual(expect.arrayContaining(['kubelet_evictions ephemeralpodfs.limit']));
+    withMemory(90);
+    expect(await pass()).toBe(true);
+    expect(await phases('unknown')).toEqual(['Failed']);
+  });
+});
+
+describe('a pod that does not terminate in time', () => {
+  it('counts as evicted', async () => {
+    await bind('web');
+    killFault = new Error('timeout');
+    withMemory(90);
+    expect(await pass()).toBe(true);
+    expect(counted).toContain('kubelet_evictions memory.available');
   });
 });
 
@@ -294,6 +333,16 @@ describe('a node that is low on disk', () => {
     expect(await pass()).toBe(false);
     expect(reclaimed).toBe(1);
     expect(await phases('web')).toEqual(['Running']);
+  });
+
+  it('evicts a pod where what no pod needs cannot be removed', async () => {
+    await bind('web');
+    withDisk(50);
+    onReclaim = () => {
+      throw new Error('EIO');
+    };
+    expect(await pass()).toBe(true);
+    expect(await phases('web')).toEqual(['Failed']);
   });
 
   it('evicts the pod that stores most', async () => {
@@ -344,12 +393,14 @@ describe('a machine that cannot be read', () => {
     void eviction.run(stop.signal);
     await rest();
     expect(await phases('web')).toEqual(['Running']);
+    expect(time.waits).toContain(10_000);
     isReadable = true;
     for (let second = 0; second < 15; second += 1) {
       await time.pass(1_000);
       await rest();
     }
     expect(await phases('web')).toEqual(['Failed']);
+    expect(time.waits).toContain(1_000);
     stop.abort();
   });
 });

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type ClusterAddress, movedStatus } from '../../shared/agents/moved-cluster.ts';
 import type { AgentConfig } from '../config.ts';
-import type { KubeAnswer } from '../ports/kube-api.ts';
+import type { KubeAnswer, KubeRequest } from '../ports/kube-api.ts';
 import { atNewAddress, movedText } from '../rules/moved.ts';
 import { MoveFollower } from './follow-move.ts';
 
@@ -15,6 +15,9 @@ let nowMs: number;
 let asked: ClusterAddress[];
 let remembered: ClusterAddress[];
 let restarts: number;
+let reconnects: string[];
+let requests: KubeRequest[];
+let diskFault: Error | undefined;
 let atNew: KubeAnswer;
 let atOld: KubeAnswer;
 let follower: MoveFollower;
@@ -24,15 +27,25 @@ beforeEach(() => {
   asked = [];
   remembered = [];
   restarts = 0;
+  reconnects = [];
+  requests = [];
+  diskFault = undefined;
   atNew = node();
   atOld = moved;
   follower = new MoveFollower({
     nodeName: 'n1',
     open: (address) => {
       asked.push(address);
-      return { send: async () => atNew, reconnect: () => {} };
+      const send = async (request: KubeRequest) => {
+        requests.push(request);
+        return atNew;
+      };
+      return { send, reconnect: () => void reconnects.push('new') };
     },
-    remember: async (address) => void remembered.push(address),
+    remember: async (address) => {
+      if (diskFault !== undefined) throw diskFault;
+      remembered.push(address);
+    },
     restart: () => {
       restarts += 1;
     },
@@ -41,9 +54,11 @@ beforeEach(() => {
   });
 });
 
+const watched = () => follower.watching({ send: async () => atOld, reconnect: () => void reconnects.push('old') });
+
 /** One request, and what follows from its answer. */
 async function send(): Promise<void> {
-  await follower.watching({ send: async () => atOld, reconnect: () => {} }).send(GET);
+  await watched().send(GET);
   await new Promise<void>((resolve) => setImmediate(resolve));
 }
 
@@ -68,8 +83,11 @@ describe('a cluster that has moved', () => {
     await send();
     await send();
     expect({ asked: asked.length, remembered, restarts }).toEqual({ asked: 1, remembered: [], restarts: 0 });
-    nowMs = 10_000;
+    nowMs = 9_999;
     atNew = node();
+    await send();
+    expect(asked).toHaveLength(1);
+    nowMs = 10_000;
     await send();
     expect({ asked: asked.length, restarts }).toEqual({ asked: 2, restarts: 1 });
   });
@@ -82,6 +100,56 @@ describe('a cluster that has moved', () => {
     atOld = other;
     await send();
     expect(asked).toEqual([]);
+  });
+});
+
+describe('the client that the follower watches', () => {
+  it('is the same for its user, and asks the new address once, with a bound', async () => {
+    watched().reconnect();
+    expect(reconnects).toEqual(['old']);
+    expect(await watched().send(GET)).toBe(moved);
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    expect(requests).toEqual([{ method: 'GET', path: '/api/v1/nodes/n1', timeoutMs: 10_000 }]);
+    expect(reconnects).toEqual(['old', 'new']);
+  });
+
+  it('without an answer is no reason to ask anywhere', async () => {
+    atOld = { kind: 'failed', cause: new Error('no route') };
+    await send();
+    expect(asked).toEqual([]);
+  });
+
+  it('knows the uid of our Node from before other answers', async () => {
+    for (const other of [node(), node('n2', 'u2'), answer(200, null), answer(200, { kind: 'Node' })]) {
+      atOld = other;
+      await send();
+    }
+    atOld = moved;
+    atNew = node('n1', 'u2');
+    await send();
+    expect([asked.length, restarts]).toEqual([1, 0]);
+  });
+
+  it('does not follow to a Node without a uid', async () => {
+    atNew = answer(200, { kind: 'Node', metadata: { name: 'n1', uid: 7 } });
+    await send();
+    atNew = answer(200, { kind: 'Pod', metadata: { name: 'n1', uid: 'u1' } });
+    nowMs = 10_000;
+    await send();
+    atNew = answer(503, { kind: 'Node', metadata: { name: 'n1', uid: 'u1' } });
+    nowMs = 20_000;
+    await send();
+    expect([asked.length, restarts]).toEqual([3, 0]);
+  });
+
+  it('is asked again after the new address could not be stored', async () => {
+    diskFault = new Error('ENOSPC');
+    await send();
+    expect(restarts).toBe(0);
+    diskFault = undefined;
+    nowMs = 10_000;
+    await send();
+    expect([remembered, restarts]).toEqual([[ADDRESS], 1]);
   });
 });
 

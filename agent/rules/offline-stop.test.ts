@@ -9,6 +9,8 @@ import {
   offlineRunMs,
   offlineStoppedStatus,
   parseHeartbeat,
+  parsePermits,
+  permitsText,
   stopMessage,
   waitingStatus,
 } from './offline-stop.ts';
@@ -116,5 +118,26 @@ describe('a heartbeat that is kept', () => {
       const other = JSON.stringify({ ...origin, uptimeMs: value, wallMs: 1 });
       expect(parseHeartbeat(other, origin, 1_000)).toBeUndefined();
     }
+  });
+});
+
+describe('the permits that are kept', () => {
+  const origin = { bootId: 'b1', nodeName: 'n1', clusterId: 'c1' };
+  const kept = {
+    hub: 'hub',
+    permits: { u1: at(1_000, 2_000), u2: at(900, 1_900) },
+    copies: [{ metadata: { name: 'web', uid: 'u1' } }],
+  };
+
+  it('are read in the same boot, except for those of a time that is not reached', () => {
+    expect(parsePermits(permitsText(origin, kept), origin, 1_000)).toEqual(kept);
+    const { u2 } = kept.permits;
+    expect(parsePermits(permitsText(origin, kept), origin, 999)).toEqual({ ...kept, permits: { u2 } });
+  });
+
+  it('are absent in another boot and when they are torn, and empty where there are none', () => {
+    expect(parsePermits(permitsText(origin, kept), { ...origin, bootId: 'b2' }, 1_000)).toBeUndefined();
+    expect(parsePermits('{"bootId":', origin, 1_000)).toBeUndefined();
+    expect(parsePermits(JSON.stringify(origin), origin, 1_000)).toEqual({ hub: '', permits: {}, copies: [] });
   });
 });

@@ -310,3 +310,128 @@ describe('a line', () => {
     await until(() => lines.every((each) => each.isClosed()), SOON);
   });
 });
+
+describe('the sessions of a line', () => {
+  /** A line. `openings` yields what the API answers to each open; absent: another connection. */
+  function line(openings: (opened: number) => SessionOpening | undefined = () => undefined) {
+    const time = new SteppedTime(0);
+    const stop = new AbortController();
+    onTestFinished(() => stop.abort());
+    const paths: string[] = [];
+    const connections: ReturnType<typeof connection>[] = [];
+    const runtime: Pick<PodRuntime, 'pods' | 'onChange' | 'open'> = {
+      pods: async () => [POD],
+      onChange() {},
+      open: async () => ({
+        stdout: outputOf(),
+        stderr: outputOf(),
+        write: async () => {},
+        endInput() {},
+        resize() {},
+        exitCode: new Promise<number>(() => {}),
+        kill() {},
+      }),
+    };
+    const sessionApi = {
+      async open(path: string): Promise<SessionOpening> {
+        paths.push(path);
+        const answer = openings(paths.length);
+        if (answer !== undefined) return answer;
+        const opened = connection();
+        connections.push(opened);
+        return { kind: 'opened', connection: opened.side };
+      },
+    };
+    const parts = { nodeName: 'n1', time, fraction: () => 1, log: silentLog, stop: stop.signal };
+    const connectPort = () => Promise.reject(new Error('no port'));
+    const running = new SessionLine({ ...parts, runtime, connectPort, sessionApi }).run();
+    const request = (...ids: readonly string[]): void => {
+      for (const id of ids)
+        connections[0]?.receive(text(JSON.stringify({ session: { id, podUid: 'u1', purpose: EXEC } })));
+    };
+    const end = (id: string): void => connections[0]?.receive(text(JSON.stringify({ ended: id })));
+    return { time, stop, paths, connections, request, end, running };
+  }
+  const numbered = (total: number): string[] => Array.from({ length: total }, (_, index) => `s${index}`);
+
+  it('are at most 400 at once', async () => {
+    const { time, paths, request, end } = line();
+    await time.pass(0);
+    request(...numbered(401));
+    await time.pass(0);
+    expect(paths).toHaveLength(1 + 400);
+    request('late');
+    await time.pass(0);
+    expect(paths).toHaveLength(1 + 400);
+    end('s7');
+    await time.pass(0);
+    request('later');
+    await time.pass(0);
+    expect(paths.slice(1 + 400)).toEqual(['/apis/nodekeeper.dev/v1alpha1/nodesessions/n1/later']);
+  });
+
+  const FAILURES: readonly SessionOpening[] = [
+    { kind: 'refused', status: 404 },
+    { kind: 'failed', cause: new Error('reset') },
+  ];
+  it.each(FAILURES)('continue after one that could not be opened ($kind), which leaves its place free', async (failure) => {
+    const { time, paths, connections, request } = line((opened) => (opened > 1 && opened < 402 ? failure : undefined));
+    await time.pass(0);
+    request(...numbered(400));
+    await time.pass(0);
+    request('good');
+    await time.pass(0);
+    expect([paths.length, connections.length]).toEqual([402, 2]);
+  });
+
+  it('continue after a message of another form', async () => {
+    const { time, connections, request } = line();
+    await time.pass(0);
+    connections[0]?.receive(text('{"other":1}'));
+    request('s1');
+    await time.pass(0);
+    expect(connections).toHaveLength(2);
+  });
+
+  it('are closed when they open while the agent stops, or when they fail', async () => {
+    const opened = connection();
+    const stopped = line((count) => {
+      if (count < 2) return undefined;
+      stopped.stop.abort();
+      return { kind: 'opened', connection: opened.side };
+    });
+    await stopped.time.pass(0);
+    stopped.request('s1');
+    await stopped.running;
+    await until(opened.isClosed, SOON);
+    const failing = connection();
+    const side: SessionConnection = {
+      ...failing.side,
+      send: () => Promise.reject(new Error('no connection')),
+      [Symbol.asyncIterator]: () => failing.side[Symbol.asyncIterator](),
+    };
+    const { time, request, connections } = line((count) =>
+      count === 2 ? { kind: 'opened', connection: side } : undefined,
+    );
+    await time.pass(0);
+    connections[0]?.receive(
+      text(JSON.stringify({ session: { id: 's1', podUid: 'u1', purpose: { kind: 'forward', port: 80 } } })),
+    );
+    await until(failing.isClosed, SOON);
+    request('s2');
+    await time.pass(0);
+    expect(connections).toHaveLength(2);
+  });
+
+  it('wait longer after each failure of the line, anew after a line that was open, and not when the agent stops', async () => {
+    const { time, stop, connections, running } = line((count) => (count === 4 ? undefined : FAILURES[1]));
+    await time.pass(3_000);
+    expect(time.waits).toEqual([1_000, 2_000, 4_000]);
+    await time.pass(4_000);
+    connections[0]?.side.close();
+    await time.pass(1_000);
+    expect(time.waits).toEqual([1_000, 2_000, 4_000, 1_000, 2_000]);
+    stop.abort();
+    await running;
+  });
+});

@@ -6,7 +6,7 @@ import { apiInMemory } from '../../../test/support/api-in-memory.ts';
 import { CutDisk } from '../../../test/support/cut-disk.ts';
 import { SteppedTime } from '../../../test/support/stepped-time.ts';
 import { updateSource } from '../../adapters/updates/update-source.ts';
-import type { KubeApi } from '../../ports/kube-api.ts';
+import type { KubeAnswer, KubeApi } from '../../ports/kube-api.ts';
 import type { UpdateSource } from '../../ports/update-source.ts';
 import { signedDowngrade, signedStatement } from '../../rules/update-check.ts';
 import { InstalledVersions } from './installed-versions.ts';
@@ -27,6 +27,8 @@ interface Options {
   readonly sizeBytes?: number;
   /** The signature of the release, as the API stores it. */
   readonly downgradeSignature?: string;
+  /** In place of that of the API. */
+  readonly answer?: KubeAnswer;
 }
 
 async function cluster({ signature = signed('2.0.0'), sizeBytes, downgradeSignature }: Options = {}) {
@@ -56,6 +58,7 @@ function agent({ api }: Cluster, disk: CutDisk, options: Options & { readonly ve
   const kube: KubeApi = {
     async send({ method, path, body }) {
       requests += 1;
+      if (options.answer !== undefined) return options.answer;
       const headers = { authorization: 'Bearer n1' };
       const answer = await api.send(method, path, { body, contentType: 'application/json', headers });
       return { kind: 'answered', status: answer.code, body: answer.body };
@@ -103,6 +106,7 @@ function agent({ api }: Cluster, disk: CutDisk, options: Options & { readonly ve
     versions,
     update,
     restarts: () => restarts,
+    waits: time.waits,
     requests: () => requests,
     shutDown: (begins: boolean) => {
       isShuttingDown = begins;
@@ -394,4 +398,43 @@ it('asks once per period while there is nothing to do', async () => {
   expect(requests()).toBeGreaterThan(20);
   expect(requests()).toBeLessThan(32);
   await end();
+});
+
+describe('the next report', () => {
+  const body = (action: string, over: object = {}) => ({ kind: 'NodeUpdateAnswer', action, ...over });
+  it.each<[string, KubeAnswer, number]>([
+    ['in the period', { kind: 'answered', status: 200, body: body('none') }, 0.875 * HOUR_MS],
+    ['when the API says', { kind: 'answered', status: 200, body: body('wait', { waitSeconds: 120 }) }, 120_000],
+    ['after five minutes without an answer', { kind: 'failed', cause: new Error('no route') }, 300_000],
+  ])('is %s', async (_what, answer, waitMs) => {
+    const { waits, pass, end } = agent(await cluster(), new CutDisk(), { answer });
+    await pass(30_000);
+    expect(waits).toEqual([30_000, waitMs]);
+    await end();
+  });
+
+  it('is in up to ten minutes after an update that failed', async () => {
+    const { waits, pass, end } = agent(await cluster(), new CutDisk(), { content: 'another agent' });
+    await pass(30_000);
+    // The second is that of the download.
+    expect(waits).toEqual([30_000, 15 * 60_000, 450_000]);
+    await end();
+  });
+
+  it('does not follow when the agent stops', async () => {
+    const { requests, end } = agent(await cluster(), new CutDisk());
+    await end();
+    expect(requests()).toBe(0);
+  });
+
+  it('is sent although the first heartbeat could not be recorded', async () => {
+    const disk = new CutDisk();
+    const { update, versions, requests, pass, end } = agent(await cluster(), disk);
+    versions.judge = () => Promise.reject(new Error('EIO'));
+    update.beat();
+    await update.settled();
+    await pass(30_000);
+    expect(requests()).toBe(1);
+    await end();
+  });
 });
