@@ -303,4 +303,47 @@ describe('the requests', () => {
     expect(errors).toEqual(['a log could not be sent']);
     expect(sent().map(([id]) => id)).toEqual(['good']);
   });
+
+  it('are listed no more once the agent stops', async () => {
+    const { sender, listed, lists, time, stop } = world();
+    listed.answers = [timedOut, timedOut];
+    sender.requested();
+    await time.pass(0);
+    stop.abort();
+    await time.pass(10_000);
+    await sender.settled();
+    expect(lists).toHaveLength(1);
+  });
+
+  it('are known as answered up to 100: an older one is answered again', async () => {
+    const log = writtenLog();
+    log.end();
+    const { sender, listed, sent, time } = world(log.readLog);
+    const list = async (...ids: readonly string[]): Promise<void> => {
+      listed.ids = [...ids];
+      sender.requested();
+      await time.pass(0);
+      await sender.settled();
+    };
+    const ids = Array.from({ length: 101 }, (_, index) => `r${index}`);
+    for (let first = 0; first < ids.length; first += 10) await list(...ids.slice(first, first + 10));
+    expect(sent()).toHaveLength(101);
+    await list('r1');
+    expect(sent()).toHaveLength(101);
+    await list('r0');
+    expect(sent()).toHaveLength(102);
+  });
+
+  it('are answered although the reader of a log cannot be closed', async () => {
+    const { sender, sent, errors, time } = world(() => ({
+      [Symbol.asyncIterator]: () => ({
+        next: async () => ({ done: true, value: undefined }),
+        return: () => Promise.reject(new Error('EIO')),
+      }),
+    }));
+    sender.requested();
+    await time.pass(0);
+    await sender.settled();
+    expect([sent().length, errors]).toEqual([1, []]);
+  });
 });

@@ -266,6 +266,18 @@ describe('heartbeats of a machine with a relay', () => {
     });
   });
 
+  it('without a bound of their own have that of the relay', async () => {
+    await ways();
+    const { timeoutMs: _, ...unbound } = beat;
+    await ways(unbound);
+    expect(sent).toEqual([['relay', 2_600]]);
+  });
+
+  it('that were sent directly and end with the agent are not sent through the relay', async () => {
+    answers.direct = timedOut;
+    expect(await ways({ ...beat, signal: AbortSignal.abort() })).toBe('direct');
+  });
+
   it('end with the relay when the agent stops', async () => {
     await ways();
     answers.relay = timedOut;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SERVICES_ANNOTATION } from '../../shared/fleet/nodes/service-readers.ts';
-import type { KubeObject, KubeService } from '../../shared/kinds/types.ts';
+import type { KubeObject, KubePod, KubeService } from '../../shared/kinds/types.ts';
 import { recordsOf, textOf } from '../../shared/kubernetes/normal-form.ts';
 import { linePath } from '../../shared/sessions/session-request.ts';
 import { silentLog, silentMeter } from '../../test/support/agent-api.ts';
@@ -16,6 +16,7 @@ import { loadConfig } from '../adapters/config/load-config.ts';
 import type { AgentConfig } from '../config.ts';
 import type { HealthCheck } from '../ports/health-check.ts';
 import type { KubeApi } from '../ports/kube-api.ts';
+import type { MachineKeys, PublicHalf } from '../ports/machine-keys.ts';
 import type { PodRuntime } from '../ports/pod-runtime.ts';
 import type { SessionApi } from '../ports/session-api.ts';
 import type { UpdateSource } from '../ports/update-source.ts';
@@ -28,9 +29,11 @@ import {
 import { logsPath } from '../rules/log-request.ts';
 import type { NameAnswer } from '../rules/services/names.ts';
 import { LOGIND_SHUTDOWN } from '../rules/shutdown-start.ts';
+import { staticPod } from '../rules/static-pod.ts';
 import { volumesPath } from '../rules/volume-work.ts';
 import { PodMemory } from './pods/pod-memory.ts';
 import { type AgentParts, runAgent } from './run-agent.ts';
+import { SilenceReport } from './silence-report.ts';
 import { AgentStartError } from './start-checks.ts';
 import { InstalledVersions } from './updates/installed-versions.ts';
 
@@ -640,5 +643,176 @@ describe('the agent', () => {
     expect(await waits(running({}))).toBe(true);
     expect(await waits(running({ 'nodekeeper.dev/offline-stop-after': '10m' }))).toBe(false);
     expect(await waits(() => Promise.reject(new Error('no records')))).toBe(false);
+  });
+
+  it('starts the pods that it remembers while the API does not answer', async () => {
+    const texts: string[] = [];
+    const memory = () =>
+      new PodMemory({
+        generations: {
+          read: async () => texts.slice(-1).map((text) => ({ kind: 'read' as const, text })),
+          write: async (text) => void texts.push(text),
+          remove: async () => {},
+        },
+        owner: { nodeName: 'edge-1', clusterId: 'c' },
+        sealer: undefined,
+        log: silentLog,
+      });
+    await server.send('POST', podsIn('default'), {
+      body: pod('web', { spec: { nodeName: 'edge-1', automountServiceAccountToken: false, ...pod('web').spec } }),
+    });
+    const before = runAgent(parts({ memory: memory() }), stop.signal);
+    await pass(10_000);
+    stop.abort();
+    await before;
+    stop = new AbortController();
+    runtime = memoryRuntime(time);
+    const api: KubeApi = { send: async () => ({ kind: 'failed', cause: new Error('unreachable') }), reconnect() {} };
+    void runAgent(parts({ memory: memory(), api, beatApi: api }), stop.signal);
+    await pass(60_000);
+    expect(runtime.asked).toEqual(['start web']);
+    expect(JSON.parse(texts.at(-1) ?? '').state).toMatchObject({ hostIp: '192.0.2.7', allocatable: { cpu: '4' } });
+  });
+
+  it('sends what its runtime reports of a container as an event of the pod', async () => {
+    await server.send('POST', podsIn('default'), {
+      body: pod('web', { spec: { nodeName: 'edge-1', ...pod('web').spec } }),
+    });
+    let report: Parameters<NonNullable<PodRuntime['onEvent']>>[0] = () => {};
+    const onEvent: PodRuntime['onEvent'] = (listener) => {
+      report = listener;
+    };
+    void runAgent(parts({ runtime: { ...runtime, onEvent } }), stop.signal);
+    await pass(10_000);
+    report((await get(`${podsIn('default')}/web`)) as never, { type: 'Warning', reason: 'OOM', message: 'no memory' });
+    await pass(20_000);
+    expect(await eventsOf('web')).toContain('OOM');
+  });
+
+  it('places containers on the processors that a topology policy assigns', async () => {
+    const GIB = 2 ** 30;
+    const nodes = [0, 1].map((id) => ({ id, cpus: [2 * id, 2 * id + 1], memoryBytes: 4 * GIB }));
+    let placementOf: Parameters<NonNullable<PodRuntime['usePlacement']>>[0] | undefined;
+    let changes = 0;
+    const usePlacement: PodRuntime['usePlacement'] = (given) => {
+      placementOf = given;
+      changes += 1;
+    };
+    const config: AgentConfig = { ...configured(), topologyManagerPolicy: 'single-numa-node' };
+    const numa = { nodes, distances: undefined };
+    void runAgent(parts({ config, numa, runtime: { ...runtime, usePlacement } }), stop.signal);
+    await pass(5_000);
+    expect(changes).toBe(1);
+    const limits = { cpu: '1', memory: '1Gi' };
+    const containers = [{ name: 'main', image: 'i', resources: { limits, requests: limits } }];
+    await server.send('POST', podsIn('default'), { body: pod('web', { spec: { nodeName: 'edge-1', containers } }) });
+    await pass(1_810_000);
+    const { uid = '' } = (await get(`${podsIn('default')}/web`)).metadata;
+    expect(placementOf?.(uid, 'main')).toEqual({ cpus: [0], memoryNodes: [0], exclusive: true });
+    expect(changes).toBe(2);
+  });
+
+  it('evicts a pod with an emptyDir above its limit', async () => {
+    const volumes = memoryVolumes();
+    volumes.usedPerVolume = 2_000;
+    const spec = { nodeName: 'edge-1', ...pod('web').spec, volumes: [{ name: 'data', emptyDir: { sizeLimit: '1k' } }] };
+    await server.send('POST', podsIn('default'), { body: pod('web', { spec }) });
+    void runAgent(parts({ volumes }), stop.signal);
+    await pass(90_000);
+    expect((await get(`${podsIn('default')}/web`)).status).toMatchObject({ phase: 'Failed', reason: 'Evicted' });
+  });
+
+  it('shows its static pods in the API, owned by its Node', async () => {
+    const manifest = pod('local') as KubePod;
+    const local = staticPod(manifest, 'edge-1', 's1', '2026-01-01T00:00:00Z');
+    void runAgent(parts({ staticPods: () => [local] }), stop.signal);
+    await pass(20_000);
+    const node = await get('/api/v1/nodes/edge-1');
+    expect((await get(`${podsIn('default')}/local-edge-1`)).metadata.ownerReferences).toMatchObject([
+      { kind: 'Node', name: 'edge-1', uid: node.metadata.uid },
+    ]);
+  });
+
+  it('replaces its key when that is due, proves the new one by a heartbeat, and seals with it first', async () => {
+    const steps: string[] = [];
+    const half = (keyId: string): PublicHalf => ({ keyId, publicKey: { kty: 'EC', crv: 'P-256', x: keyId, y: keyId } });
+    let enrolled = [{ keyId: 'k1', addedAt: '2020-01-01T00:00:00Z' }];
+    let [current, next, signing]: [PublicHalf, PublicHalf | undefined, string] = [half('k1'), undefined, 'k1'];
+    const keys: MachineKeys = {
+      held: async () => ({ current, next }),
+      async makeNext() {
+        next = half('k2');
+        return next;
+      },
+      signWithNext() {
+        signing = 'k2';
+      },
+      signingKeyId: () => signing,
+      async adoptNext() {
+        steps.push('adopt');
+        current = half('k2');
+        next = undefined;
+      },
+      serverNowMs: () => time.nowMs(),
+    };
+    const given = parts();
+    const api: KubeApi = {
+      ...given.api,
+      async send(request) {
+        if (!request.path.includes('nodeidentities')) return given.api.send(request);
+        if (request.method !== 'GET') {
+          const keyId = (request.body as { spec: { publicKey: { x: string } } }).spec.publicKey.x;
+          const added = { keyId, addedAt: '2030-01-01T00:00:00Z' };
+          enrolled = signing === 'k2' ? [added] : [...enrolled, added];
+        }
+        return { kind: 'answered', status: 200, body: { metadata: { name: 'edge-1' }, spec: { keys: enrolled } } };
+      },
+    };
+    const memory = { read: async () => undefined, save: async () => {}, complaint: () => undefined };
+    const reseal = async () => void steps.push('seal');
+    const config = { ...configured(), keyRotationPeriodMs: 86_400_000 };
+    void runAgent({ ...given, api, config, keys, memory: { ...memory, reseal } as unknown as PodMemory }, stop.signal);
+    await pass(30_000);
+    expect(steps).toEqual(['seal', 'adopt']);
+    expect(enrolled.map(({ keyId }) => keyId)).toEqual(['k2']);
+  });
+
+  it('reports machines of its site that are silent, beats at once then, and leaves the site before a suspend', async () => {
+    const silence = new SilenceReport({ role: 'machine', time });
+    const given = parts();
+    const reported: unknown[] = [];
+    const beatApi: KubeApi = {
+      ...given.beatApi,
+      send(request) {
+        const { metadata } = (request.body ?? {}) as KubeObject;
+        if (request.method === 'PUT') reported.push(metadata?.annotations?.['nodekeeper.dev/silent-machines']);
+        return given.beatApi.send(request);
+      },
+    };
+    const sent: string[] = [];
+    const site: AgentParts['site'] = {
+      join: async () => ({
+        kind: 'joined',
+        line: { address: '192.0.2.1', send: (line) => void sent.push(line), close: async () => {} },
+      }),
+      probe: async () => true,
+      report: silence,
+      witnessPort: () => 0,
+    };
+    void runAgent({ ...given, beatApi, silence, site, sleepSignal: given.shutdownSignal }, stop.signal);
+    await pass(13_000);
+    const joined = sent.length;
+    expect(joined).toBeGreaterThan(0);
+    const before = reported.length;
+    silence.update(['edge-2']);
+    await pass(500);
+    expect(reported.slice(before)).toEqual([expect.stringContaining('edge-2')]);
+    announce(true);
+    await pass(500);
+    expect(sent.length).toBeGreaterThan(joined);
+    const away = sent.length;
+    announce(false);
+    await pass(5_000);
+    expect(sent.length).toBeGreaterThan(away);
   });
 });

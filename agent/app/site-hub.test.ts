@@ -56,7 +56,10 @@ describe('the relay of a site', () => {
   it('has lines to 1,000 machines, and closes others', () => {
     const clients = Array.from({ length: LINES }, () => connect());
     expect(clients.some((each) => each.isClosed())).toBe(false);
-    expect(connect().isClosed()).toBe(true);
+    const refused = connect();
+    expect(refused.isClosed()).toBe(true);
+    refused.beat('other');
+    expect(refused.sent).toEqual([]);
     clients[0]?.closed();
     expect(connect().isClosed()).toBe(false);
   });

@@ -274,3 +274,49 @@ describe('a copy of a pod of another machine', () => {
     expect(asked.at(-1)?.stopped).toEqual([]);
   });
 });
+
+describe('the permits of a machine', () => {
+  const permitsOf = (over: Partial<ConstructorParameters<typeof SitePermits>[0]> = {}) =>
+    new SitePermits({ hub, file, time, log: silentLog, ...over });
+
+  it('release no pod before it is known which pods run, and none that runs', async () => {
+    hubAnswer = ({ released = [] }) => ({ released });
+    const permits = permitsOf();
+    expect(await permits.release('u1')).toBe(false);
+    permits.connect({ mayRun: (uid) => uid === 'u1', permitting() {}, permitted() {} });
+    expect(await permits.release('u1')).toBe(false);
+    expect(asked).toEqual([]);
+    expect(await permits.release('u2')).toBe(true);
+    expect(asked).toEqual([{ released: ['u2'], stopped: [] }]);
+  });
+
+  it('are asked for one after the other, also after a request that failed', async () => {
+    const pending: PromiseWithResolvers<KubeAnswer>[] = [];
+    const send = () => {
+      const answer = Promise.withResolvers<KubeAnswer>();
+      pending.push(answer);
+      return answer.promise;
+    };
+    const permits = permitsOf({ hub: { send, reconnect() {} } });
+    permits.connect({ mayRun: () => false, permitting() {}, permitted() {} });
+    const first = permits.release('u1');
+    const second = permits.release('u2');
+    await settle();
+    expect(pending).toHaveLength(1);
+    pending[0]?.reject(new Error('a bug'));
+    await expect(first).rejects.toThrow('a bug');
+    await settle();
+    expect(pending).toHaveLength(2);
+    pending[1]?.resolve(timedOut);
+    expect(await second).toBe(false);
+  });
+
+  it('are none where their file cannot be read', async () => {
+    const warnings: unknown[] = [];
+    const broken: PermitFile = { ...file, read: () => Promise.reject(new Error('EIO')) };
+    const log = { ...silentLog, warn: (message: string) => void warnings.push(message) };
+    const permits = permitsOf({ file: broken, log });
+    await permits.read();
+    expect([permits.lastPermitOf(COPY), warnings]).toEqual([undefined, ['the last permits cannot be read']]);
+  });
+});

@@ -12,7 +12,7 @@ const CLUSTER_TIMEOUT_MS = 10_000;
 function site() {
   const time = new SteppedTime(0);
   const stop = new AbortController();
-  const state = { cluster: undefined as KubeAnswer | undefined, hub: answered(202) as KubeAnswer };
+  const state = { cluster: undefined as KubeAnswer | undefined, hub: answered(202) as KubeAnswer, hubNeedsMs: 0 };
   const atHub: [phase: string, atMs: number][] = [];
   const atCluster: string[] = [];
   const phaseOf = ({ body, method }: KubeRequest) =>
@@ -20,6 +20,7 @@ function site() {
   const hub = {
     async send(request: KubeRequest) {
       atHub.push([phaseOf(request), time.monotonicMs()]);
+      await time.sleep(state.hubNeedsMs);
       return state.hub;
     },
     reconnect() {},
@@ -31,11 +32,23 @@ function site() {
       await time.sleep(CLUSTER_TIMEOUT_MS);
       return timedOut;
     },
-    reconnect() {},
+    reconnect: () => void atCluster.push('reconnect'),
   };
-  const statuses = new SiteStatuses({ nodeName: 'n1', hub, time, log: silentLog, stop: stop.signal });
+  const warnings: string[] = [];
+  const log = { ...silentLog, warn: (message: string) => void warnings.push(message) };
+  const statuses = new SiteStatuses({ nodeName: 'n1', hub, time, log, stop: stop.signal });
   const watched = statuses.watching(api);
-  return { statuses, stop, time, state, atHub, atCluster, send: (request: KubeRequest) => watched.send(request) };
+  return {
+    statuses,
+    stop,
+    time,
+    state,
+    atHub,
+    atCluster,
+    watched,
+    warnings,
+    send: (request: KubeRequest) => watched.send(request),
+  };
 }
 
 it('sends the hub a status that the cluster does not answer within a second, and waits for the cluster all the same', async () => {
@@ -115,4 +128,34 @@ it('reads its Node at the hub each hour, and every 10 s until it is answered: th
   expect(atHub.map(([what, atMs]) => `${what} ${atMs / 1_000}`)).toEqual(['read 0', 'read 10', 'read 20', 'read 3620']);
   stop.abort();
   await running;
+});
+
+it('is the same client of the cluster for its user', () => {
+  const { watched, atCluster } = site();
+  watched.reconnect();
+  expect(atCluster).toEqual(['reconnect']);
+});
+
+it('sends a status that comes while the hub has an older one, whatever the hub answers to that', async () => {
+  const { time, send, atHub, state } = site();
+  state.cluster = timedOut;
+  state.hubNeedsMs = 1_000;
+  await send(status('Running'));
+  await time.pass(500);
+  await send(status('Failed'));
+  await time.pass(10_000);
+  expect(atHub.map(([phase]) => phase)).toEqual(['Running', 'Failed']);
+});
+
+it('sends nothing that cannot be prepared, and nothing once the agent stops', async () => {
+  const { statuses, time, stop, atHub, warnings } = site();
+  const fault = new Error('no node');
+  statuses.beside(Promise.resolve(timedOut), PATH, () => Promise.reject(fault));
+  await time.pass(0);
+  expect(warnings).toEqual(['a status could not be prepared for the hub of the site']);
+  stop.abort();
+  statuses.beside(Promise.resolve(timedOut), PATH, async () => status('Failed'));
+  statuses.beside(Promise.reject(new Error('a bug')), PATH, async () => status('Failed'));
+  await time.pass(0);
+  expect(atHub).toEqual([]);
 });

@@ -124,4 +124,19 @@ describe('a machine that suspends', () => {
     expect(happened).toEqual([]);
     expect(errors).toEqual(['Unable to watch the machine for suspends']);
   });
+
+  it('runs on when the lock cannot be released', async () => {
+    const errors: string[] = [];
+    const { happened } = await watched([true, false], {
+      sleepSignal: {
+        hold: async () => ({ release: () => Promise.reject(new Error('no bus')) }),
+        async *watch() {
+          yield* [true, false];
+        },
+      },
+      log: { ...silentLog, error: (message) => errors.push(message) },
+    });
+    expect(happened).toEqual(['leave 3600', 'promise', 'beat']);
+    expect(errors).toContain('Failed to release the lock on the suspend');
+  });
 });

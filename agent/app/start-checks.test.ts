@@ -16,7 +16,15 @@ const config = {
   ...{ topologyManagerPolicy: 'none', topologyManagerScope: 'container', topologyManagerPolicyOptions: {} },
 } as Partial<AgentConfig> as AgentConfig;
 
-function check(more: { config?: Partial<AgentConfig>; swaps?: string; use?: Machine['use']; facts?: object } = {}) {
+function check(
+  more: {
+    config?: Partial<AgentConfig>;
+    swaps?: string;
+    use?: Machine['use'];
+    facts?: object;
+    numa?: StartParts['numa'];
+  } = {},
+) {
   const logged: unknown[][] = [];
   const log = Object.fromEntries(
     ['debug', 'info', 'warn', 'error'].map((level) => [level, (...line: unknown[]) => logged.push([level, ...line])]),
@@ -28,7 +36,7 @@ function check(more: { config?: Partial<AgentConfig>; swaps?: string; use?: Mach
   } as unknown as Machine;
   const parts: StartParts = {
     ...{ config: { ...config, ...more.config }, machine, swaps: more.swaps, log },
-    numa: { nodes: [], distances: undefined },
+    numa: more.numa ?? { nodes: [], distances: undefined },
     time: new SteppedTime(0),
     meter: { count: () => {}, set: () => {}, observe: () => {} } as unknown as StartParts['meter'],
   };
@@ -82,5 +90,20 @@ describe('the start of an agent', () => {
   it('is refused with options of a topology policy that do not exist', async () => {
     const wrong = { topologyManagerPolicy: 'best-effort', topologyManagerPolicyOptions: { none: 'true' } } as const;
     expect(await faultOf({ config: wrong })).toMatch(/none/);
+  });
+
+  it('has the topology policy of its configuration, for the nodes of the machine', async () => {
+    const nodes = [0, 1].map((id) => ({ id, cpus: [id], memoryBytes: 2 ** 30 }));
+    const policy = { topologyManagerPolicy: 'single-numa-node' } as const;
+    const { started } = check({ config: policy, numa: { nodes, distances: undefined } });
+    const limits = { cpu: '2', memory: '1Mi' };
+    const pod = {
+      metadata: { uid: 'u1' },
+      spec: { containers: [{ name: 'c', resources: { limits, requests: limits } }] },
+    };
+    expect((await started).topology.admit(pod)).toMatchObject({ kind: 'refused', reason: 'TopologyAffinityError' });
+    expect((await check({ numa: { nodes, distances: undefined } }).started).topology.admit(pod)).toEqual({
+      kind: 'admitted',
+    });
   });
 });

@@ -275,4 +275,24 @@ describe('the status loop', () => {
     expect(await loop.pass()).toEqual({ kind: 'quiet' });
     expect(told[0]).toEqual(['10.0.0.0/24']);
   });
+
+  it('reads a deleted Node again, and registers none, where it may not register', async () => {
+    const settings = {
+      nodeName: 'n',
+      registerNode: false,
+      nodeLeaseDurationSeconds: 40,
+      nodeStatusUpdateFrequencyMs: 10_000,
+      nodeStatusReportFrequencyMs: 300_000,
+    };
+    const { world, loop, sent } = aWorld({ settings });
+    world.exists = false;
+    expect(await loop.pass(new AbortController().signal)).toMatchObject({ kind: 'failed' });
+    expect([sent(), world.registrations]).toEqual(['GET GET GET GET GET', 0]);
+  });
+
+  it('sends nothing once it has stopped', async () => {
+    const { loop, sent } = aWorld();
+    expect(await loop.pass(AbortSignal.abort())).toEqual({ kind: 'failed', reason: 'stopped' });
+    expect(sent()).toBe('');
+  });
 });

@@ -49,3 +49,23 @@ it('admits every pod under the policy none, whatever its resources', () => {
   expect(topology.admit(pod('b', '64'))).toEqual({ kind: 'admitted' });
   expect(counted).toEqual([]);
 });
+
+it('reports each change of the places of containers, and none without a policy', () => {
+  const { topology } = manager('single-numa-node');
+  let changes = 0;
+  const count = () => {
+    changes += 1;
+  };
+  topology.onChange(count);
+  topology.admit(pod('a', '2'));
+  expect(topology.placementOf('a', 'c')).toEqual({ cpus: [0, 1], memoryNodes: [0], exclusive: true });
+  expect(topology.placementOf('b', 'c')).toEqual({ cpus: [2, 3], memoryNodes: [], exclusive: false });
+  topology.admit(pod('b', '3'));
+  expect(changes).toBe(1);
+  topology.release('a');
+  expect([changes, topology.placementOf('a', 'c').exclusive]).toEqual([2, false]);
+  const none = manager('none').topology;
+  none.onChange(count);
+  none.admit(pod('a', '2'));
+  expect(changes).toBe(2);
+});

@@ -65,5 +65,5 @@ export function textOf(address: bigint, family: Family): string {
           .map((byte) => Number.parseInt(byte, 16))
           .join('.')
       : hex.match(/..../g)!.join(':');
-  return parseIp(text)?.text ?? text;
+  return parseIp(text)!.text;
 }

@@ -204,3 +204,8 @@ it('a pod has the limit of the largest moment of its start', () => {
   expect(quotaOf('3', '1', '1', false)).toBe('300000 100000');
   expect(quotaOf('1', '1', '2')).toBe('300000 100000');
 });
+
+it.each(['-1', 'many', '0'])('a container with %s for each amount is one without', (amount) => {
+  const amounts = { cpu: amount, memory: amount };
+  expect(filesOf(pod({ requests: amounts, limits: amounts }))).toEqual(filesOf(pod({ requests: {}, limits: {} })));
+});

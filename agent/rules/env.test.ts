@@ -117,3 +117,12 @@ describe('the variables of a container', () => {
     expect(envOf({ env: [variable] }, objects)).toEqual({ kind: 'failed', message });
   });
 });
+
+it('a fault of this program is thrown, and no message of the pod', () => {
+  const objects = () => {
+    throw new TypeError('a bug');
+  };
+  const container = { envFrom: [{ configMapRef: { name: 'one' } }] };
+  const machine = { hostIp: undefined, allocatable: {} };
+  expect(() => containerEnv({ pod, container, objects, machine, services: {} })).toThrow(new TypeError('a bug'));
+});

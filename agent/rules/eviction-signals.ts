@@ -142,7 +142,7 @@ export function observed(
   const seen = met.map(({ signal }): [PressureType, number] => [MEANING[signal].pressure, nowMs]);
   return {
     metSinceMs,
-    unresolved: met.filter((each) => nowMs - (metSinceMs.get(each) ?? nowMs) >= each.graceMs),
+    unresolved: [...metSinceMs].filter(([each, sinceMs]) => nowMs - sinceMs >= each.graceMs).map(([each]) => each),
     sightings: { ...previous.sightings, ...Object.fromEntries(seen) },
   };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isExtendedResource, nodeResources, type ResourceInput } from './node-resources.ts';
+import { isExtendedResource, nodeResources, type ResourceInput, sameQuantity } from './node-resources.ts';
 
 it.each([
   ['example.com/gpu', true],
@@ -58,4 +58,44 @@ describe('the resources of a node', () => {
     const { capacity } = nodeResources({ capacity: { cpu: '4', x: '1' } }, { ...input, machine: undefined });
     expect(capacity).toEqual({ cpu: '0', memory: '0', pods: '110', x: '1' });
   });
+});
+
+it.each([
+  ['1Gi', '1024Mi', true],
+  ['1', '1000m', true],
+  ['1', '2', false],
+  ['x', 'x', true],
+  ['x', 'y', false],
+  ['x', '1', false],
+  ['1', 'x', false],
+  [undefined, undefined, true],
+  [undefined, '0', false],
+  ['0', undefined, false],
+])('%s and %s are the same amount: %s', (left, right, isSame) => {
+  expect(sameQuantity(left, right)).toBe(isSame);
+});
+
+it('the devices of a node are its resources, without those that were removed', () => {
+  const devices = {
+    capacity: { 'example.com/gpu': '4' },
+    allocatable: { 'example.com/gpu': '3' },
+    removed: ['example.com/nic'],
+  };
+  const input = { machine: undefined, maxPods: 5, systemReserved: {}, kubeReserved: {}, evictionHard: {}, devices };
+  const machine = { cpuCores: 1, memoryBytes: 2 ** 30, hugePages: {} };
+  expect(nodeResources(undefined, { ...input, machine } as unknown as ResourceInput)).toEqual({
+    capacity: { cpu: '1', memory: '1Gi', pods: '5', 'example.com/gpu': '4', 'example.com/nic': '0' },
+    allocatable: { cpu: '1', memory: '1Gi', pods: '5', 'example.com/gpu': '3', 'example.com/nic': '0' },
+  });
+  expect(nodeResources(undefined, input as unknown as ResourceInput).capacity).toEqual({
+    cpu: '0',
+    memory: '0',
+    pods: '5',
+  });
+});
+
+it('an amount of before that is no quantity is 0', () => {
+  const input = { machine: undefined, maxPods: 5, systemReserved: {}, kubeReserved: {}, evictionHard: {} };
+  const before = { capacity: { odd: 'many' }, allocatable: { odd: 'many' } };
+  expect(nodeResources(before, input as unknown as ResourceInput).allocatable).toMatchObject({ odd: '0' });
 });

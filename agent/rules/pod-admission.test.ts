@@ -211,3 +211,34 @@ describe('ports of the machine', () => {
     expect(reasonOf(admit(pod, { others: [asking({}), other] }))).toBe(reason);
   });
 });
+
+describe('a node that reports less', () => {
+  const nodeWith = (allocatable: Record<string, string>): KubeObject => ({ ...node, status: { allocatable } });
+
+  it('has no place without an amount of pods', () => {
+    expect(admit(asking({}), { node: nodeWith({ cpu: '2' }) })).toMatchObject({
+      reason: 'OutOfpods',
+      message: "Node didn't have enough resource: pods, requested: 1, used: 0, capacity: 0",
+    });
+  });
+
+  it('has none of the resources of every machine that it does not report', () => {
+    expect(admit(asking({ memory: '1' }), { node: nodeWith({ pods: '1' }) })).toMatchObject({
+      reason: 'OutOfmemory',
+      message: "Node didn't have enough resource: memory, requested: 1, used: 0, capacity: 0",
+    });
+  });
+});
+
+it('the requests of a pod as a whole replace those of its containers', () => {
+  const pod = asking(
+    { cpu: '2', memory: '1Ki' },
+    { resources: { requests: { cpu: '500m' } }, overhead: { cpu: '1m' } },
+  );
+  expect(podRequests(pod)).toEqual(
+    new Map([
+      ['cpu', 501n],
+      ['memory', 1_024n],
+    ]),
+  );
+});

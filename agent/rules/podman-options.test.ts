@@ -1,17 +1,17 @@
 /** Each field of a pod that podman's options carry: without the field no option, with it exactly these. */
 import { describe, expect, it } from 'vitest';
 import type { Container, KubePod } from '../../shared/kinds/types.ts';
-import { podmanContainerPlan, podmanPodOptions } from './podman-pod.ts';
+import { type PodmanContainerFacts, podmanContainerPlan, podmanPodOptions } from './podman-pod.ts';
 
 const podOf = (spec: object): KubePod =>
   ({ metadata: { name: 'web', namespace: 'shop', uid: 'u-1' }, spec: { containers: [], ...spec } }) as KubePod;
 
-function argsOf(container: object, spec: object = {}): readonly string[] {
+function argsOf(container: object, spec: object = {}, mounts: readonly object[] = []): readonly string[] {
   const plan = podmanContainerPlan({
     pod: podOf(spec),
     container: { name: 'main', image: 'registry.example/web:1', ...container } as Container,
     variables: {},
-    mounts: [],
+    mounts: mounts as PodmanContainerFacts['mounts'],
     imageUser: '',
     limits: [],
     run: 2,
@@ -126,4 +126,19 @@ describe('the options of a pod', () => {
     expect(host).toContain('--network host');
     expect(host).not.toContain('--hostname');
   });
+});
+
+it.each([
+  ['/a', true, '--volume /a:/data:ro,rslave'],
+  ['/a', false, '--volume /a:/data:rw,rslave'],
+  ['/a:b', true, '--mount type=bind,src=/a:b,dst=/data,bind-propagation=rslave,ro'],
+  ['/a:b', false, '--mount type=bind,src=/a:b,dst=/data,bind-propagation=rslave'],
+])('a container mounts %s, read-only: %s', (source, readOnly, options) => {
+  const mounts = [{ source, target: '/data', readOnly, isFile: false, isPart: false }];
+  expect(added(argsOf({}, {}, mounts), PLAIN)).toBe(options);
+});
+
+it('a container with a user of its own is not root, whatever its image says', () => {
+  const securityContext = { runAsNonRoot: true, runAsUser: 1_000 };
+  expect(argsOf({ securityContext }).join(' ')).toContain('--user 1000');
 });

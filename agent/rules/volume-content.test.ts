@@ -229,3 +229,14 @@ it('the group of a pod is a number, which may be 0', () => {
     fsGroupOf({ metadata: {}, spec: { containers: [], securityContext: { fsGroup } as never } });
   expect([groupOf(0), groupOf(5), groupOf('5'), fsGroupOf({ metadata: {} })]).toEqual([0, 5, undefined, undefined]);
 });
+
+it.each<Volume>([
+  { name: 'v', configMap: { name: 'map' } },
+  { name: 'v', projected: { sources: [{ configMap: { name: 'map' } }] } },
+])('a fault of this program is thrown, and no message of the pod: %j', (volume) => {
+  const objects = () => {
+    throw new TypeError('a bug');
+  };
+  const facts = { pod, objects, machine: { hostIp: undefined, allocatable: {} }, token: () => undefined as never };
+  expect(() => volumeContent(volume, facts)).toThrow(new TypeError('a bug'));
+});

@@ -100,3 +100,10 @@ describe('the order of services after the agent is removed', () => {
     expect(orderWithout('nodekeeper-agent', dependencies, current, before)).toEqual(expected);
   });
 });
+
+it('the configuration has no file, name or authority without its setting', () => {
+  const settings = { endpoint: 'https://api.example', clusterId: 'edge', nodeName: undefined, runtime: 'none' };
+  const text = configText(PATHS, { ...settings, hasAuthority: false, hasUpdateKey: false });
+  for (const field of ['certificateAuthorityFile', 'updatePublicKeyFile', 'hostnameOverride'])
+    expect(text).not.toContain(field);
+});

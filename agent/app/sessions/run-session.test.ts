@@ -283,3 +283,15 @@ describe('a port of a pod', () => {
     expect(sent).toEqual([bytesOfMessage(faultMessage('pod u1 is not known to this node'))]);
   });
 });
+
+it.each<[string, SessionPurpose]>([
+  ['the output of a container', { kind: 'attach', container: 'main', stdin: false }],
+  ['a port', { kind: 'forward', port: 80 }],
+])('a session of %s ends with its client, without an exit code', async (_what, purpose) => {
+  const { log, received, sent, isOver, leave, time } = session(purpose, { pods: [{ uid: 'u1', ip: '10.0.0.5' }] });
+  leave();
+  log.write('late');
+  received.write('late');
+  await time.pass(0);
+  expect([isOver(), sent]).toEqual([true, []]);
+});

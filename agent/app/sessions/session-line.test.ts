@@ -374,15 +374,20 @@ describe('the sessions of a line', () => {
     { kind: 'refused', status: 404 },
     { kind: 'failed', cause: new Error('reset') },
   ];
-  it.each(FAILURES)('continue after one that could not be opened ($kind), which leaves its place free', async (failure) => {
-    const { time, paths, connections, request } = line((opened) => (opened > 1 && opened < 402 ? failure : undefined));
-    await time.pass(0);
-    request(...numbered(400));
-    await time.pass(0);
-    request('good');
-    await time.pass(0);
-    expect([paths.length, connections.length]).toEqual([402, 2]);
-  });
+  it.each(FAILURES)(
+    'continue after one that could not be opened ($kind), which leaves its place free',
+    async (failure) => {
+      const { time, paths, connections, request } = line((opened) =>
+        opened > 1 && opened < 402 ? failure : undefined,
+      );
+      await time.pass(0);
+      request(...numbered(400));
+      await time.pass(0);
+      request('good');
+      await time.pass(0);
+      expect([paths.length, connections.length]).toEqual([402, 2]);
+    },
+  );
 
   it('continue after a message of another form', async () => {
     const { time, connections, request } = line();

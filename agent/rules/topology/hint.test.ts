@@ -65,3 +65,7 @@ describe('a set of nodes', () => {
     expect([averageDistance(0n, new Map()), averageDistance(0b1000n, new Map())]).toEqual([0, 0]);
   });
 });
+
+it('below the target, a hint above it is no better', () => {
+  expect(keepHint(2, merged(0b1n), merged(0b111n), narrowerMask)).toEqual(merged(0b1n));
+});

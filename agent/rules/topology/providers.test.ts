@@ -128,3 +128,25 @@ it('names the resource of its hints', () => {
   const names = PROVIDERS.map((each) => [...(each.hints(EMPTY_LEDGER, given, first!)?.keys() ?? [])]);
   expect(names).toEqual([['cpu'], ['memory']]);
 });
+
+it('a machine with many nodes places a container on one of them, or on all', () => {
+  const nodes = Array.from({ length: 13 }, (_, id) => ({ id, cpus: [id], memoryBytes: GI }));
+  const given = (cpu: string) => ({ ...container('c', cpu, '1Gi') });
+  const settings = { ...RESTRICTED, allNodes: maskOf(nodes.map(({ id }) => id)) };
+  const outcome = (cpu: string) => admitTopology(settings, [cpuProvider(nodes)], EMPTY_LEDGER, pod('a', [given(cpu)]));
+  expect(outcome('1')).toMatchObject({ kind: 'admitted', hints: new Map([['c', { mask: 1n, preferred: true }]]) });
+  expect(outcome('2')).toMatchObject({
+    kind: 'admitted',
+    hints: new Map([['c', { mask: 2n ** 13n - 1n, preferred: true }]]),
+  });
+});
+
+it('a pod that needs nodes together is refused as a whole', () => {
+  const small = [container('a', '3', '1Gi'), container('b', '3', '1Gi')];
+  const settings: TopologySettings = { ...RESTRICTED, policy: 'single-numa-node', scope: 'pod' };
+  expect(admitTopology(settings, PROVIDERS, EMPTY_LEDGER, pod('a', small))).toMatchObject({
+    kind: 'refused',
+    reason: 'TopologyAffinityError',
+    hint: { preferred: false },
+  });
+});
