@@ -62,3 +62,19 @@ it('ends while its port is in use', async () => {
   stop.abort();
   await running;
 });
+
+it('is closed at once when it opens while it is stopped', async () => {
+  const stop = new AbortController();
+  let closed = 0;
+  const open = async () => {
+    stop.abort();
+    return {
+      close: async () => {
+        closed += 1;
+      },
+    };
+  };
+  const log = { debug() {}, info() {}, warn() {}, error() {} };
+  await keepServed({ name: '/healthz', port: 1, open, time: new SteppedTime(0), log }, stop.signal);
+  expect(closed).toBe(1);
+});

@@ -200,6 +200,9 @@ describe('the computed node status', () => {
     });
     const cordoned = await computation.compute({ ...before.node, spec: { unschedulable: true } });
     expect(cordoned.events.map(({ reason }) => reason)).toEqual(['NodeNotSchedulable']);
+    expect((await computation.compute(cordoned.node)).events).toEqual([]);
+    const { events } = await computation.compute({ ...cordoned.node, spec: {} });
+    expect(events.map(({ reason }) => reason)).toEqual(['NodeSchedulable']);
   });
 
   it('names the errors of a node that is not ready, and sorts the volumes in use', async () => {

@@ -1014,3 +1014,36 @@ describe('a static pod', () => {
     expect(recordsOf((await stored(NAME))?.status?.['containerStatuses'])[0]).toMatchObject({ restartCount: 1 });
   });
 });
+
+it('a pod that is not here has terminated', async () => {
+  await running();
+  await loop.killPod({ metadata: { name: 'other', uid: 'other' } }, 1, (status) => status);
+  expect(runtime.asked).toEqual([]);
+});
+
+it('the result of a probe starts the next container of its pod alone, whatever comes of that', async () => {
+  let report = (_podUid: string): void => {};
+  const probes: PodLoopDependencies['probes'] = {
+    update() {},
+    readinessOf: () => ({ started: true, ready: true }),
+    remove() {},
+    onResult(listener) {
+      report = listener;
+    },
+    stop() {},
+  };
+  loop = newLoop({ probes });
+  const { uid = '' } = (await bind('web')).metadata;
+  report(uid);
+  const stop = await running();
+  expect(runtime.asked).toEqual(['start web']);
+  runtime.failStarts = 1;
+  report(uid);
+  report('other');
+  await rest();
+  expect(runtime.asked).toEqual(['start web', 'start web']);
+  stop.abort();
+  report(uid);
+  await rest();
+  expect(runtime.asked).toHaveLength(2);
+});

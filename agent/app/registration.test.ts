@@ -44,6 +44,12 @@ describe('registration', () => {
     expect(told).toEqual(['u1', 'u1']);
   });
 
+  it('has failed when the agent stops before it succeeds', async () => {
+    const { api, registration } = world(() => refused(503, 'later'), { sleepsMax: 3 });
+    expect(await registration.ensure()).toBe(false);
+    expect(api.requests).toHaveLength(2);
+  });
+
   it('sends nothing where the Node is registered by others', async () => {
     const { api, registration } = world(() => answered(201, node), { registerNode: false });
     expect(await registration.ensure()).toBe(true);

@@ -188,3 +188,16 @@ describe('the doctor', () => {
     expect(problem?.todo).toMatch(todo);
   });
 });
+
+it('the doctor names the commands of the system of the machine', () => {
+  const todos = (shutdown: Readings['shutdown']) =>
+    problems({ shutdown, agent: { kind: 'unhealthy', message: 'no heartbeat' } }).map(({ check, todo }) => [
+      check,
+      todo,
+    ]);
+  expect(todos(healthy.shutdown)).toEqual([['agent', 'Read its log: journalctl -u nodekeeper-agent']]);
+  expect(todos({ kind: 'preshutdown', preshutdown: { kind: 'absent' } })).toEqual([
+    ['shutdown', expect.any(String)],
+    ['agent', 'Read its log: type %ProgramData%\\nodekeeper\\agent.log'],
+  ]);
+});

@@ -170,6 +170,46 @@ describe('the watch for a shutdown', () => {
     expect(attempts()).toBe(3);
   });
 
+  it('starts again after it failed once it had begun, and names that fault', async () => {
+    const { over, errors } = watching([]);
+    let attempts = 0;
+    const shutdownSignal: ShutdownDependencies['shutdownSignal'] = {
+      ...over.shutdownSignal,
+      async *watch() {
+        attempts += 1;
+        yield false;
+        throw broken;
+      },
+    };
+    const { running, stop, time } = await shuttingDown({ ...over, shutdownSignal });
+    await time.pass(1_000);
+    for (let turn = 0; turn < 20; turn += 1) await settle();
+    stop.abort();
+    await running;
+    expect(attempts).toBe(2);
+    expect(errors).toEqual([
+      'Failed to start node shutdown manager: no bus',
+      'Unable to watch the node for shutdown events: no bus',
+    ]);
+  });
+
+  it('terminates no pod for a shutdown that is announced while the agent stops', async () => {
+    const stopped = watching([]);
+    const announce = Promise.withResolvers<void>();
+    const shutdownSignal: ShutdownDependencies['shutdownSignal'] = {
+      ...stopped.over.shutdownSignal,
+      async *watch() {
+        await announce.promise;
+        yield true;
+      },
+    };
+    const { running, stop, history } = await shuttingDown({ ...stopped.over, shutdownSignal });
+    stop.abort();
+    announce.resolve();
+    await running;
+    expect(history).toEqual([]);
+  });
+
   it('does not start again while the agent stops', async () => {
     const { over, attempts } = watching([[]]);
     const { running, stop } = await shuttingDown(over);

@@ -272,3 +272,18 @@ describe('the lists of a machine', () => {
     );
   });
 });
+
+it('a port of an unknown protocol, or without such a name, allows nothing', () => {
+  const allowed = (port: NetworkPolicyPort) =>
+    isolations(
+      {
+        policies: [policy('a', { podSelector: {}, policyTypes: ['Ingress'], ingress: [{ ports: [port] }] })],
+        pods: [pod('a', 'web', '10.88.0.1')],
+        namespaces: [namespace('a')],
+      },
+      PLACE,
+    ).isolated[0]?.ingress;
+  expect(allowed({ port: 80 })).not.toEqual([]);
+  expect(allowed({ port: 'http' })).not.toEqual([]);
+  expect(allowed({ port: 80, protocol: 'ICMP' as 'TCP' })).toEqual(allowed({ port: 'other' }));
+});
