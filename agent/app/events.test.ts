@@ -130,6 +130,18 @@ describe('events of the agent', () => {
     stop.abort();
   });
 
+  it('that are recorded without end do not keep a flush busy without end', async () => {
+    let recorded = 0;
+    const { api, events } = recorderWith(() => {
+      recorded += 1;
+      if (recorded < 30) events.aboutPod({ metadata: { name: `p${recorded}`, namespace: 'shop' } }, warning('no room'));
+      return answered(201);
+    });
+    events.aboutPod(pod, warning('no room'));
+    expect(await events.flush()).toBe(false);
+    expect(api.requests).toHaveLength(20);
+  });
+
   it('that were recorded before the agent stops are still sent', async () => {
     const stop = new AbortController();
     const api = scriptedApi(() => answered(201));

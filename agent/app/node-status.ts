@@ -102,21 +102,21 @@ export class NodeStatusComputation {
   /** One machine reading serves all setters. A setter that fails is logged, and the rest still run. */
   async compute(read: KubeNode): Promise<ComputedNode> {
     const readings = await this.#read();
-    const steps: readonly (readonly [string, NodeSetter])[] = [
-      ['labels', async (node) => this.#labels(node, readings)],
-      ['addresses', this.#sources.setAddresses],
-      ['annotations', async (node) => this.#announced(node)],
-      ['machine', async (node) => this.#machine(node, readings)],
-      ['versions', async (node) => this.#versions(node, readings)],
-      ['images', async (node) => this.#images(node)],
-      ['pressures', async (node) => this.#pressures(node, readings)],
-      ['ready', async (node) => this.#ready(node, readings)],
-      ['volumes in use', async (node) => this.#volumesInUse(node)],
-      ['schedulable', async (node) => this.#schedulable(node)],
-    ];
+    const steps: Readonly<Record<string, NodeSetter>> = {
+      labels: async (node) => this.#labels(node, readings),
+      addresses: this.#sources.setAddresses,
+      annotations: async (node) => this.#announced(node),
+      machine: async (node) => this.#machine(node, readings),
+      versions: async (node) => this.#versions(node, readings),
+      images: async (node) => this.#images(node),
+      pressures: async (node) => this.#pressures(node, readings),
+      ready: async (node) => this.#ready(node, readings),
+      'volumes in use': async (node) => this.#volumesInUse(node),
+      schedulable: async (node) => this.#schedulable(node),
+    };
     let node = read;
     const events: NodeEvent[] = [];
-    for (const [setter, step] of steps) {
+    for (const [setter, step] of Object.entries(steps)) {
       try {
         const computed = await step(node);
         node = computed.node;

@@ -65,3 +65,9 @@ describe('the end of a pod of a site', () => {
     expect(reconnects()).toBe(1);
   });
 });
+
+it('another request with the status of a terminated pod needs no release', async () => {
+  const { api, asked, requests } = sent(false);
+  await api.send({ method: 'POST', path: '/other', body: { metadata: { uid: 'site' }, status: { phase: 'Failed' } } });
+  expect([asked, requests.length]).toEqual([[], 1]);
+});

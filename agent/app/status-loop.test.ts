@@ -295,4 +295,10 @@ describe('the status loop', () => {
     expect(await loop.pass(AbortSignal.abort())).toEqual({ kind: 'failed', reason: 'stopped' });
     expect(sent()).toBe('');
   });
+
+  it('reads and writes its Node before any registration', async () => {
+    const { loop, sent, world } = aWorld();
+    expect(await loop.pass(new AbortController().signal)).toEqual({ kind: 'written' });
+    expect([sent(), world.registrations]).toEqual(['GET PATCH', 0]);
+  });
 });

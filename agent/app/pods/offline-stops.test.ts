@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { OFFLINE_STOP_AFTER } from '../../../shared/kinds/pods/offline-stop.ts';
+import { SITE_HUB } from '../../../shared/kinds/pods/site-permit.ts';
 import { silentLog } from '../../../test/support/agent-api.ts';
 import { SteppedTime } from '../../../test/support/stepped-time.ts';
 import type { RunningPod } from '../../ports/pod-runtime.ts';
@@ -124,4 +125,32 @@ it('a machine that slept stops its pods at the next look', async () => {
   expect(steps[0]).toBe('OfflineStop');
   expect(entry.kill?.graceSeconds).toBe(0);
   stop.abort();
+});
+
+it('only a pod of a site that waits, and has a permit, is permitted', () => {
+  const time = new SteppedTime(0);
+  const podWith = (uid: string, isOfSite: boolean, isWaiting: boolean): PodEntry => ({
+    ...newPodEntry(
+      { metadata: { uid, annotations: { [OFFLINE_STOP_AFTER]: '10m', ...(isOfSite && { [SITE_HUB]: 'hub' }) } } },
+      true,
+    ),
+    isWaitingForHeartbeat: isWaiting,
+    listedAfter: clockReading(time),
+  });
+  const found = [
+    podWith('waits', true, true),
+    podWith('runs', true, false),
+    podWith('of no site', false, true),
+    podWith('without a permit', true, true),
+  ];
+  const permits = {
+    permitOf: ({ metadata }: PodEntry['pod']) => (metadata.uid === 'without a permit' ? undefined : clockReading(time)),
+  };
+  const stops = new OfflineStops({
+    ...{ time, log: silentLog, stopSignal: () => undefined, recordEvent() {}, request() {} },
+    entries: new Map(found.map((entry) => [entry.uid, entry])),
+    heartbeats: { now: () => clockReading(time) } as AnsweredHeartbeats,
+    permits: permits as never,
+  });
+  expect(stops.permitted().map(({ uid }) => uid)).toEqual(['waits']);
 });

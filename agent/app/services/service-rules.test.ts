@@ -44,17 +44,21 @@ interface World {
   filterFault: string | undefined;
   diskFault: string | undefined;
   filtersBridges: boolean;
+  zone: string;
+  saves: number;
+  /** How often the figure of Services was set. */
+  gauges: number;
   start(registered?: Promise<unknown>): { rules: ServiceRules; stop(): Promise<void> };
   addressesIn(): string;
 }
 
 function world(given: Partial<World> = {}): World {
   const kernel = new NftKernel();
-  const node: KubeNode = {
+  const node = (): KubeNode => ({
     apiVersion: 'v1',
     kind: 'Node',
-    metadata: { name: 'edge-1', labels: { 'topology.kubernetes.io/zone': 'north' } },
-  };
+    metadata: { name: 'edge-1', labels: { 'topology.kubernetes.io/zone': made.zone } },
+  });
   const made: World = {
     kernel,
     events: [],
@@ -66,6 +70,9 @@ function world(given: Partial<World> = {}): World {
     filterFault: undefined,
     diskFault: undefined,
     filtersBridges: true,
+    zone: 'north',
+    saves: 0,
+    gauges: 0,
     addressesIn: () => JSON.stringify(kernel.content(TABLE)?.chains['cluster/shop/web/tcp/80']),
     start(registered = Promise.resolve()) {
       const stop = new AbortController();
@@ -73,7 +80,7 @@ function world(given: Partial<World> = {}): World {
         nodeName: 'edge-1',
         endpoints: 'zone',
         domain: 'cluster.local',
-        node: () => node,
+        node,
         async read(known): Promise<ServicesRead> {
           made.reads.push(known);
           if (made.readFault !== undefined) return { kind: 'failed', why: made.readFault };
@@ -85,6 +92,7 @@ function world(given: Partial<World> = {}): World {
           async write(remembered) {
             if (made.diskFault !== undefined) throw new Error(made.diskFault);
             made.saved = remembered;
+            made.saves += 1;
           },
         },
         filter: {
@@ -98,7 +106,12 @@ function world(given: Partial<World> = {}): World {
         time: made.time,
         fraction: () => 0,
         log: silentLog,
-        meter: silentMeter,
+        meter: {
+          ...silentMeter,
+          gauge(name) {
+            if (name === 'nodekeeper_agent_services') made.gauges += 1;
+          },
+        },
         recordEvent: (event) => made.events.push(event),
       });
       const running = rules.run(registered, stop.signal);
@@ -196,6 +209,27 @@ describe('the rules of Services', () => {
     rules.changed();
     await cluster.time.pass(2_000);
     expect(cluster.kernel.content('ip nodekeeper-policy')?.chains['ingress/10.88.0.5']).toBeUndefined();
+    await stop();
+  });
+
+  it('are saved when an object or the zone of the machine has changed, and not for any other read', async () => {
+    const cluster = world();
+    cluster.filtersBridges = false;
+    const { rules, stop } = cluster.start();
+    await cluster.time.pass(0);
+    expect([cluster.saves, cluster.gauges]).toEqual([1, 1]);
+    await cluster.time.pass(HOUR_MS);
+    expect(cluster.reads.length).toBeGreaterThan(1);
+    expect([cluster.saves, cluster.gauges]).toEqual([1, 1]);
+    cluster.zone = 'south';
+    await cluster.time.pass(HOUR_MS);
+    expect([cluster.saves, cluster.saved?.zone, cluster.gauges]).toEqual([2, 'south', 1]);
+    cluster.cluster = objects('10.0.0.2');
+    rules.changed();
+    await cluster.time.pass(2_000);
+    expect([cluster.saves, cluster.gauges]).toEqual([3, 2]);
+    // Without policies it is no matter what bridges filter.
+    expect(cluster.events).toEqual([]);
     await stop();
   });
 
