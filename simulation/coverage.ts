@@ -17,6 +17,7 @@ export const MARKS_OF_RESCHEDULE = [
   'S2:withdrawn',
   'S2:given-up',
   'S2:switched-off',
+  'S3:returned',
 ] as const;
 
 export const MARKS = [

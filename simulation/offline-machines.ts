@@ -57,6 +57,8 @@ export interface OfflineMachinesOptions extends PodHostOptions {
   readonly crash: (name: string, offMs: number) => void;
   /** A machine has no link, in one direction at least, until then. */
   readonly onCut: (name: string, untilMs: number) => void;
+  /** Its way to the hub is cut until then, and no other one. */
+  readonly onHubCut: (name: string, untilMs: number) => void;
   readonly onClockStep: (name: string) => void;
 }
 
@@ -90,12 +92,13 @@ class TroubledMachines implements OfflineMachines {
   }
 
   cutFromHub(name: string, lastsMs: number): void {
-    const { time, log, onCut } = this.#options;
+    const { time, log, onCut, onHubCut } = this.#options;
     const host = this.#hosts.get(name);
     if (host === undefined) return;
     const nowMs = time.nowMs();
     const [fromMs, untilMs] = [nowMs, nowMs + lastsMs];
     host.hubLink.cut({ answersFromMs: fromMs, requestsFromMs: fromMs, answersUntilMs: untilMs, untilMs });
+    onHubCut(name, untilMs);
     log(name, `its way to the hub is cut for ${Math.round(lastsMs)} ms`);
     // The next agent does not know which pods the one before has stopped for good.
     time.after(0.9 * lastsMs, () => {

@@ -23,6 +23,7 @@ import { darkIsNobodysFault, zonesKeepTheirRate } from './laws/rates.ts';
 import { relaysOnlyDelay } from './laws/relays.ts';
 import { identitiesKeepTheirShare, type SharesLaw } from './laws/shares.ts';
 import { beatingIsNotMarked, outageIsForgiven, silentIsMarked, steadyGapMs } from './laws/silence.ts';
+import { type SiteReturnsLaw, siteReturns } from './laws/site-returns.ts';
 import { chainIsOne, type TicksLaw } from './laws/ticks.ts';
 import { createTruth, type Truth, type Writer } from './laws/truth.ts';
 import { volumesAreKept } from './laws/volumes.ts';
@@ -90,6 +91,8 @@ export interface SimChecks {
   readonly shares: SharesLaw;
   readonly offlineStop: OfflineStopLaw;
   readonly hubs: HubLaw;
+  /** With the part `reschedule`. */
+  readonly returns: SiteReturnsLaw | undefined;
   /** Shows what one step wrote to the laws of workloads. */
   learnWorkloads(changes: readonly TimedChange[], by: Writer): void;
   fail(broken: Broken): void;
@@ -154,6 +157,9 @@ export function createChecks(setup: SimSetup): SimChecks {
   const progress = workloadsProgress(context, workloads, coverage.hit);
   const offlineStop = offlineStopHolds(context, workloads, coverage.hit);
   const hubs = hubsFollow(context, coverage.hit);
+  const returns = parts.includes('reschedule')
+    ? siteReturns(context, workloads, () => hubs.firstCalmSinceMs(), coverage.hit)
+    : undefined;
   const laws: readonly Law[] = [
     // First: the others leave its marks to it.
     ...(witnesses === undefined ? [] : [witnesses]),
@@ -177,6 +183,7 @@ export function createChecks(setup: SimSetup): SimChecks {
     shares,
     ...(parts.includes('offlineStop') ? [offlineStop] : []),
     ...(parts.includes('hub') ? [hubs] : []),
+    ...(returns === undefined ? [] : [returns]),
     ...(usesWorkloads(parts) ? [podCounts, gateActs, owners, progress] : []),
   ];
 
@@ -211,6 +218,7 @@ export function createChecks(setup: SimSetup): SimChecks {
     shares,
     offlineStop,
     hubs,
+    returns,
     learnWorkloads(changes, by) {
       const changed = workloads.apply(changes);
       if (changed.length === 0) return;

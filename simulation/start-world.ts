@@ -28,6 +28,7 @@ import { useWorkloads } from './people-workloads.ts';
 import { createPoison, type Poison } from './poison.ts';
 import { type SiteRelays, siteRelays } from './relays.ts';
 import { runEpisodes } from './run-episodes.ts';
+import type { PodObserver } from './running-pods.ts';
 import { hashOf, oneOf, seededUuid } from './seeded-random.ts';
 import type { SimChecks } from './sim-checks.ts';
 import { simPrograms } from './sim-programs.ts';
@@ -258,10 +259,10 @@ function startStory(
 
 function startOfflineMachines(
   { seed, time, view, random, options, parts }: SimSetup,
-  { state, log, offlineStop }: SimChecks,
+  { state, log, offlineStop, returns }: SimChecks,
 ): OfflineMachines {
   state.offlineMachines = offlineMachines({
-    ...{ seed, time, view, log: log.add, observer: offlineStop },
+    ...{ seed, time, view, log: log.add, observer: observedByAll([offlineStop, returns]) },
     rules: options.plant?.offlineRules,
     ...(parts.includes('reschedule') && {
       askHub: async (nodeName: string, request: PermitRequest) => state.permits?.(nodeName, request),
@@ -270,9 +271,26 @@ function startOfflineMachines(
     troubles: options.troubles ?? (Object.keys(TROUBLES) as readonly TroubleName[]),
     crash: (name, offMs) => state.story!.crash(name, offMs),
     onCut: (name, untilMs) => state.story!.linkFails(name, untilMs),
+    onHubCut: (name, untilMs) => returns?.onHubCut(name, untilMs),
     onClockStep: (name) => offlineStop.onClockStep(name),
   });
   return state.offlineMachines;
+}
+
+/** Absent ones observe nothing. */
+function observedByAll(some: readonly (PodObserver | undefined)[]): PodObserver {
+  const observers = some.filter((each) => each !== undefined);
+  return {
+    onStart(...started) {
+      for (const observer of observers) observer.onStart(...started);
+    },
+    onStopping(...stopping) {
+      for (const observer of observers) observer.onStopping(...stopping);
+    },
+    onStopped(...stopped) {
+      for (const observer of observers) observer.onStopped(...stopped);
+    },
+  };
 }
 
 function startWitnesses({ time, random, options }: SimSetup, { state, log }: SimChecks): SiteWitnesses {

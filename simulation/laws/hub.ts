@@ -108,6 +108,8 @@ export interface HubLaw extends Law {
   follow(hub: WatchedHub): void;
   /** The file of the hub is lost: its copy is empty. */
   onLost(hub: WatchedHub): void;
+  /** Of the first hub, which moves pods if one does: since when it runs without a trouble of its own. */
+  firstCalmSinceMs(): number | undefined;
   /** The hub requests a list, or does not hold the resource any more. */
   onRelisted(hub: WatchedHub, resource: string): void;
   /** `caughtUp` resolved within its limit, and nothing failed meanwhile. */
@@ -165,6 +167,11 @@ class HubsFollow implements HubLaw {
       changedAtMs: new Map(),
       relistedAtMs: new Map(),
     });
+  }
+
+  firstCalmSinceMs(): number | undefined {
+    const [first] = this.#copies.keys();
+    return first?.calmSinceMs();
   }
 
   learn(changes: readonly TimedChange[]): void {

@@ -1,5 +1,7 @@
 /** Bugs of those who decide where a pod of a site runs: hub, cluster and machines. */
 import { SitePermits } from '../../server/hub/permits/site-permits.ts';
+import { UpstreamUnreachable } from '../../server/hub/upstream.ts';
+import { SITE_MOVES } from '../../shared/agents/site-move.ts';
 import { SITE_HUB } from '../../shared/kinds/pods/site-permit.ts';
 import type { PlantedHub } from '../../simulation/hub-process.ts';
 import type { Plant, PlantedBug } from './find-bug.ts';
@@ -29,7 +31,24 @@ const trusting: NonNullable<PlantedHub['switchOff']> = (switchOff) => async (nod
   return true;
 };
 
+/** It knows a copy as one that may run, although the cluster has refused it. */
+class Insisting extends SitePermits {
+  override async settle(...settled: Parameters<SitePermits['settle']>): Promise<void> {
+    if (settled[2] !== 'withdrawn') await super.settle(...settled);
+  }
+}
+
+/** Nothing that it has decided reaches the cluster. */
+const silent: NonNullable<PlantedHub['upstream']> = (upstream) => ({
+  ...upstream,
+  send: async (request, limits) => {
+    if (!request.path.endsWith(SITE_MOVES.resource)) return upstream.send(request, limits);
+    throw new UpstreamUnreachable('the request is lost');
+  },
+});
+
 const S2 = ['S2'] as const;
+const S3 = ['S3'] as const;
 
 export const SITE_BUGS: readonly PlantedBug[] = [
   {
@@ -61,4 +80,11 @@ export const SITE_BUGS: readonly PlantedBug[] = [
     laws: S2,
     plant: { offlineRules: { skipsRelease: true } },
   },
+  {
+    bug: 'a copy that runs on after the cluster refused it',
+    seed: 20,
+    laws: S3,
+    plant: { hub: { permits: (options) => new Insisting(options) } },
+  },
+  { bug: 'a move that the cluster never learns of', seed: 10, laws: S3, plant: { hub: { upstream: silent } } },
 ];
