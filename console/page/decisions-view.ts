@@ -12,7 +12,7 @@ import {
   readClusterDecisions,
   readDecisions,
 } from './decisions.ts';
-import { Choice, Failure, type Option, Table } from './elements.ts';
+import { awaited, Choice, Failure, type Option, Table } from './elements.ts';
 import { currentAddress, setQuery } from './use-address.ts';
 import { usePoll } from './use-poll.ts';
 
@@ -57,7 +57,7 @@ export function DecisionsView({ view, address }: DecisionsProps): JSX.Element {
       ? h('p', { class: 'note' }, `The newest ${ROWS_MAX} of ${matching.length} decisions are shown.`)
       : null,
     value === undefined
-      ? h('p', { class: 'empty' }, 'The decisions are being read…')
+      ? h('p', { class: 'empty' }, awaited('decisions', failure))
       : h(Table, {
           caption: 'Decisions',
           columns: DECISION_COLUMNS,

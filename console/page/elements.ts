@@ -127,6 +127,10 @@ export const Table = ({ caption, columns, rows, empty }: TableProps): JSX.Elemen
 export const Failure = ({ message }: { readonly message: string | undefined }): JSX.Element | null =>
   message === undefined ? null : h('p', { class: 'failure', role: 'alert' }, message);
 
+/** In the place of what a view shows, until it has it. */
+export const awaited = (what: string, failure: string | undefined): string =>
+  failure === undefined ? `The ${what} are being read…` : `The ${what} are not known.`;
+
 export const nodeLink = (name: string): JSX.Element => h('a', { href: `#/node/${encodeURIComponent(name)}` }, name);
 
 /** Of a choice. */

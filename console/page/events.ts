@@ -2,7 +2,7 @@
 import { h, type JSX } from 'preact';
 import type { KubeEvent } from '../../shared/kinds/types.ts';
 import { parseTimeMs } from '../../shared/kubernetes/time.ts';
-import { Age, Failure, Table } from './elements.ts';
+import { Age, awaited, Failure, Table } from './elements.ts';
 import { readPages } from './requests.ts';
 import { usePoll } from './use-poll.ts';
 
@@ -35,7 +35,7 @@ export function Events({ kind, namespace, name }: EventsProps): JSX.Element {
           message,
           count === 1 ? '' : String(count),
         ]),
-      empty: value === undefined ? 'The events are being read…' : 'No event in the last hour.',
+      empty: value === undefined ? awaited('events', failure) : 'No event in the last hour.',
     }),
   );
 }

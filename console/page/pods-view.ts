@@ -9,7 +9,7 @@ import { podKeyOf } from '../model/pods.ts';
 import { type EvictedPod, type Replacement, replacementsOf } from '../model/replacements.ts';
 import { ordered } from '../model/rows.ts';
 import { readDecisions } from './decisions.ts';
-import { Age, Failure, nodeLink, Table } from './elements.ts';
+import { Age, awaited, Failure, nodeLink, Table } from './elements.ts';
 import { usePods } from './pods-feed.ts';
 import { readPages } from './requests.ts';
 import { setQuery } from './use-address.ts';
@@ -84,11 +84,7 @@ export function PodsView({ address }: PodsProps): JSX.Element {
       },
       sort,
       setSort: (next) => setQuery(address, { sort: next }),
-      empty: isListed
-        ? 'No pod matches.'
-        : podsFailure === undefined
-          ? 'The pods are being read…'
-          : 'The pods are not known.',
+      empty: isListed ? 'No pod matches.' : awaited('pods', podsFailure),
     }),
   );
 }

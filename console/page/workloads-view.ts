@@ -5,7 +5,7 @@ import { countOf } from '../model/counts.ts';
 import { matches, ordered, wordsOf } from '../model/rows.ts';
 import { isShown, WORKLOAD_COLUMNS, WORKLOADS, type WorkloadRow, workloadRowOf } from '../model/workloads.ts';
 import { messageOf } from './cluster-feed.ts';
-import { Age, Failure } from './elements.ts';
+import { Age, awaited, Failure } from './elements.ts';
 import { readPages } from './requests.ts';
 import { setQuery } from './use-address.ts';
 import { usePoll } from './use-poll.ts';
@@ -62,7 +62,7 @@ export function WorkloadsView({ address }: { readonly address: Address }): JSX.E
       },
       sort,
       setSort: (next) => setQuery(address, { sort: next }),
-      empty: value === undefined ? 'The workloads are being read…' : 'No workload matches.',
+      empty: value === undefined ? awaited('workloads', failure) : 'No workload matches.',
     }),
   );
 }

@@ -602,6 +602,9 @@ it('has one banner for the token of another cluster, and for an API that does no
   expect(await page.locator('.banner').count()).toBe(1);
   expect(await page.evaluate(`getComputedStyle(document.querySelector('main')).filter`)).toBe('grayscale(1)');
   expect(await flawsOf(page, 'api-down')).toEqual([]);
+  await visit(page, '#/decisions');
+  await seen(page, 'The decisions are not known.');
+  expect(await page.getByText('being read').count()).toBe(0);
 });
 
 it('lists the keys and explains its words, and keeps the filter of Decisions in the address', async () => {
