@@ -3,6 +3,7 @@ import type { networkInterfaces } from 'node:os';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
+import { openedBelow } from '../../../test/support/opened-below.ts';
 import { LinuxMachine, MachineUnreadableError } from './linux-machine.ts';
 
 const roots: string[] = [];
@@ -35,7 +36,7 @@ const BARE = {
   'proc/loadavg': '0.12 0.10 0.05 3/115 31184\n',
 };
 
-function machineWith(files: Readonly<Record<string, string>>, architecture = 'x64') {
+function machineWith(files: Readonly<Record<string, string>>, architecture = 'x64', addresses = HOST_ADDRESSES) {
   const fileRoot = mkdtempSync(join(tmpdir(), 'linux-machine-'));
   roots.push(fileRoot);
   for (const [path, text] of Object.entries(files)) {
@@ -48,7 +49,7 @@ function machineWith(files: Readonly<Record<string, string>>, architecture = 'x6
     fileRoot,
     system: {
       hostname: () => 'n',
-      networkInterfaces: () => HOST_ADDRESSES,
+      networkInterfaces: () => addresses,
       lookup: async (name) => {
         if (name !== 'n') throw Object.assign(new Error('unknown'), { code: 'ENOTFOUND' });
         return [{ address: '10.0.0.5', family: 4 }];
@@ -110,7 +111,7 @@ describe('the machine under Linux', () => {
       .facts()
       .catch((cause: unknown) => cause);
     expect(error).toBeInstanceOf(MachineUnreadableError);
-    expect(error).toMatchObject({ message });
+    expect(error).toMatchObject({ message, code: 'machine-unreadable' });
   });
 
   it('counts the huge pages of each size, and nothing else in their directory', async () => {
@@ -125,10 +126,16 @@ describe('the machine under Linux', () => {
     expect((await machine.facts()).hugePages).toEqual({ '2097152': 3 });
   });
 
-  it('reads files that are longer than its buffer', async () => {
+  it('reads files that are longer than its buffer, and keeps none open', async () => {
     const others = 'Other: 1 kB\n'.repeat(2_000);
     const machine = machineWith({ ...BARE, 'proc/meminfo': `${others}MemTotal: 1000 kB\n` });
     expect((await machine.facts()).memoryBytes).toBe(1_024_000);
+    expect(openedBelow(roots[0] ?? '')).toEqual([]);
+  });
+
+  it('reads the UUID of a device tree', async () => {
+    const files = { ...BARE, 'proc/device-tree/system-id': 'UUID\0' };
+    expect((await machineWith(files).facts()).systemUuid).toBe('UUID');
   });
 
   it('reads its use', async () => {
@@ -156,6 +163,10 @@ describe('the machine under Linux', () => {
       'sys/fs/cgroup/memory/memory.usage_in_bytes': '512000\n',
     };
     expect((await machineWith(files).use()).memoryAvailableBytes).toBe(600 * 1_024);
+    const hybrid = { ...files, 'sys/fs/cgroup/memory.stat': 'inactive_file 102400\n' };
+    expect((await machineWith(hybrid).use()).memoryAvailableBytes).toBe(300 * 1_024);
+    const { 'sys/fs/cgroup/memory/memory.stat': _stat, ...withoutCache } = files;
+    expect((await machineWith(withoutCache).use()).memoryAvailableBytes).toBe(250 * 1_024);
   });
 
   it('reads the address of the best default route that is up', async () => {
@@ -179,6 +190,28 @@ describe('the machine under Linux', () => {
     const wifi = tunnel.replace('tun0', 'wlan0').replace('\t1\t', '\t2\t');
     expect(await machineWith({ 'proc/net/route': `${tunnel}\n${wifi}\n` }).defaultAddress(4)).toBe('192.168.1.5');
     expect(await machineWith({ 'proc/net/route': `${tunnel}\n` }).defaultAddress(4)).toBeUndefined();
+  });
+
+  const DEFAULT_ROUTES = {
+    'proc/net/route': 'eth0\t00000000\t0100000A\t0003\t0\t0\t100\t00000000\t0\t0\t0\n',
+    'proc/net/ipv6_route': `${'0'.repeat(32)} 00 ${'0'.repeat(32)} 00 ${'0'.repeat(32)} 00000400 2 0 00000003 eth0\n`,
+  };
+  it.each([
+    ['127.0.0.2', false],
+    ['10.127.0.1', true],
+    ['169.254.1.1', false],
+    ['10.169.254.1', true],
+    ['::1', false],
+    ['fd00::1', true],
+    ['::1:0:1', true],
+    ['fe80::1', false],
+    ['FEBF::1', false],
+    ['fec0::1', true],
+    ['fd00:fe80::1', true],
+  ])('has %s as its address for other hosts: %s', async (address, isFit) => {
+    const family = address.includes(':') ? 6 : 4;
+    const own = interfaces({ eth0: [[address, family === 6 ? 'IPv6' : 'IPv4']] });
+    expect(await machineWith(DEFAULT_ROUTES, 'x64', own).defaultAddress(family)).toBe(isFit ? address : undefined);
   });
 
   it('reads addresses, names and swap devices', async () => {

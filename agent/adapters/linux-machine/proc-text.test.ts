@@ -20,12 +20,16 @@ describe('the texts of the kernel', () => {
     ['x', 0],
     ['1-', 0],
     ['10-12\n', 0],
+    ['8-11', 4],
+    ['100-101', 2],
+    ['x3', 0],
   ])('list %j processors', (list, count) => {
     expect(countCpuList(list)).toBe(count);
   });
 
   it('count processors by their lines', () => {
     expect(countProcessors('processor\t: 0\nmodel name\t: processor : x\n\nprocessor\t: 1\n')).toBe(2);
+    expect(countProcessors('processor: 0\nprocessor  : 1\n')).toBe(2);
     expect(countProcessors('Processor: ARM\n')).toBe(0);
   });
 
@@ -34,6 +38,7 @@ describe('the texts of the kernel', () => {
     expect(cpuBusySeconds(stat)).toBe(37);
     expect(cpuBusySeconds('cpu  100')).toBe(1);
     expect(cpuBusySeconds('cpu0 5 5 5')).toBe(0);
+    expect(cpuBusySeconds('xcpu 500\ncpu 100\n')).toBe(1);
   });
 
   it('have the number of tasks', () => {
@@ -46,6 +51,8 @@ describe('the texts of the kernel', () => {
     ['PRETTY_NAME=\'Some "OS"\'', 'Some "OS"'],
     ['PRETTY_NAME=Alpine ', 'Alpine'],
     ['PRETTY_NAME="open', '"open'],
+    ['PRETTY_NAME=The "OS"', 'The "OS"'],
+    ['PRETTY_NAME="The" OS', '"The" OS'],
     ['PRETTY_NAME=', 'Linux'],
     ['MY_PRETTY_NAME=x', 'Linux'],
   ])('name the system in %j', (text, name) => {

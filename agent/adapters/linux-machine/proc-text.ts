@@ -28,7 +28,7 @@ const TICKS_PER_SECOND = 100;
 
 /** The line `cpu user nice system idle iowait irq softirq steal …` of /proc/stat. Guest time is part of user time. */
 export function cpuBusySeconds(stat: string): number {
-  const [user = 0, nice = 0, system = 0, , , irq = 0, softIrq = 0] = (/^cpu +(.*)$/m.exec(stat)?.[1] ?? '')
+  const [user = 0, nice = 0, system = 0, , , irq = 0, softIrq = 0] = (/^cpu +(.*)/m.exec(stat)?.[1] ?? '')
     .split(' ')
     .map(Number);
   return (user + nice + system + irq + softIrq) / TICKS_PER_SECOND;
@@ -39,6 +39,6 @@ export const taskCount = (loadAverage: string): number => Number(/\s\d+\/(\d+)\s
 
 /** PRETTY_NAME of os-release. */
 export function osName(osRelease: string): string {
-  const value = /^PRETTY_NAME=(.*)$/m.exec(osRelease)?.[1]?.trim() ?? '';
+  const value = /^PRETTY_NAME=(.*)/m.exec(osRelease)?.[1]?.trim() ?? '';
   return value.replace(/^(["'])(.*)\1$/, '$2') || 'Linux';
 }

@@ -12,14 +12,14 @@ const isUsable = (flags: string | undefined): boolean => (Number(`0x${flags}`) &
 
 /** Iface Destination Gateway Flags RefCnt Use Metric Mask …, numbers but the metric in hexadecimal. */
 function parseV4(line: string): Route | undefined {
-  const [interfaceName, destination, , flags, , , metric, mask] = line.trim().split(/\s+/);
+  const [interfaceName, destination, , flags, , , metric, mask] = line.split('\t');
   if (interfaceName === undefined || destination !== '00000000' || mask !== '00000000') return undefined;
   return isUsable(flags) ? { interfaceName, metric: Number(metric) } : undefined;
 }
 
 /** Destination, its prefix length, source, its prefix length, next hop, metric, references, use, flags, interface. */
 function parseV6(line: string): Route | undefined {
-  const [destination, prefixLength, , , , metric, , , flags, interfaceName] = line.trim().split(/\s+/);
+  const [destination, prefixLength, , , , metric, , , flags, interfaceName] = line.split(/\s+/);
   if (interfaceName === undefined || destination !== '0'.repeat(32) || prefixLength !== '00') return undefined;
   return isUsable(flags) ? { interfaceName, metric: Number(`0x${metric}`) } : undefined;
 }

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect as connectTcp } from 'node:net';
 import { connect } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { LeaseBatchAnswerItem, LeaseBatchItem } from '../../../shared/fleet/nodes/lease-batch.ts';
@@ -79,6 +81,44 @@ describe('the server of a relay', () => {
     const joined = await join({ received() {}, closed() {} }, new AbortController().signal);
     if (joined.kind === 'joined') await joined.line.close();
     expect(addresses).toEqual(['127.0.0.1']);
+  });
+
+  it.each([
+    ['127.0.0.1', 'ECONNREFUSED'],
+    ['', 'connected'],
+  ])('with the address %j is for others %s', async (address, outcome) => {
+    const options = { port: 0, certificate, relay: async () => ({ status: 503, body: {} }) };
+    const server = await serveRelay({ address, ...options, site: () => ({ received() {}, closed() {} }) });
+    closers.push(() => server.close());
+    const socket = connectTcp(server.port, '127.0.0.2');
+    const tried = once(socket, 'connect').then(
+      () => 'connected',
+      (fault: NodeJS.ErrnoException) => fault.code,
+    );
+    expect(await tried).toBe(outcome);
+    socket.on('error', () => undefined).destroy();
+  });
+
+  it('closes with a connection that a machine keeps, and with half of a heartbeat', async () => {
+    const { server, client } = await world();
+    await client().send(beat);
+    const half = connect({ host: '127.0.0.1', port: server.port, ca: authority.certificatePem });
+    half.on('error', () => undefined).resume();
+    await once(half, 'secureConnect');
+    half.write('PUT / HTTP/1.1\r\ncontent-length: 100\r\n\r\nhalf');
+    const closed = new Promise((resolve) => half.once('close', resolve));
+    await server.close();
+    await closed;
+  });
+
+  it('cannot use a port that is in use', async () => {
+    const { server } = await world();
+    const options = { certificate, relay: async () => ({ status: 503, body: {} }) };
+    const second = serveRelay({
+      ...options,
+      ...{ address: '127.0.0.1', port: server.port, site: () => ({ received() {}, closed() {} }) },
+    });
+    await expect(second).rejects.toMatchObject({ code: 'EADDRINUSE' });
   });
 
   it('refuses a heartbeat that is too large', async () => {

@@ -4,6 +4,7 @@
  * bound a machine is refused, and sends its heartbeat directly.
  */
 
+import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo, Server as NetServer } from 'node:net';
@@ -57,17 +58,11 @@ export function checkFit(certificate: CertifiedKey): void {
 }
 
 /** Rejects if the server cannot listen. `address` '': all addresses of the machine. */
-export function listenOn(
+export async function listenOn(
   server: NetServer,
   { address, port }: Pick<RelayServerOptions, 'address' | 'port'>,
 ): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ port, ...(address === '' ? {} : { host: address }) }, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
+  await once(server.listen({ port, ...(address === '' ? {} : { host: address }) }), 'listening');
 }
 
 /** Rejects if the server cannot listen. @throws Error for an unusable certificate or key */
@@ -109,7 +104,7 @@ export async function serveRelay(options: RelayServerOptions): Promise<RelayServ
 }
 
 /** IPv4 as such, also on a socket of IPv6. */
-const addressOf = ({ socket }: IncomingMessage): string => (socket.remoteAddress ?? '').replace(/^::ffff:/i, '');
+const addressOf = ({ socket }: IncomingMessage): string => socket.remoteAddress?.replace(/^::ffff:/i, '') ?? '';
 
 async function answerTo(request: IncomingMessage, { relay }: RelayServerOptions): Promise<LeaseBatchAnswerItem> {
   const body = await bytesOf(request, RELAYED_BODY_BYTES_MAX);

@@ -32,6 +32,23 @@ it('a pod without an address of its own is found on loopback, and answers after 
   }
 });
 
+it('a pod that has sent everything is still written to', async () => {
+  const received = Promise.withResolvers<string>();
+  const port = await serving((socket) => {
+    let text = '';
+    socket.on('data', (bytes) => {
+      text += bytes;
+    });
+    socket.on('end', () => received.resolve(text));
+    socket.end('all');
+  });
+  const opened = await connectPort(port, '127.0.0.1');
+  expect(await textOf(opened.received)).toBe('all');
+  await opened.write(Buffer.from('some bytes'));
+  opened.endInput();
+  expect(await received.promise).toBe('some bytes');
+});
+
 it('a pod that breaks the connection sends nothing more', async () => {
   const port = await serving((socket) => void socket.once('data', () => socket.resetAndDestroy()));
   const opened = await connectPort(port, '127.0.0.1');

@@ -1,4 +1,5 @@
 /** TCP connections to pods of this machine. Source: upstream's runtimes connect to localhost of the pod. */
+import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { written } from '../../../shared/host/written.ts';
 import type { ConnectPort, PodPort } from '../../ports/pod-port.ts';
@@ -20,17 +21,18 @@ export const connectPort: ConnectPort = async (port, address) => {
   throw new Error(faults.join('; '));
 };
 
-function connected(port: number, host: string): Promise<Socket> {
-  return new Promise((resolve, reject) => {
-    const socket = connect({ port, host, noDelay: true, allowHalfOpen: true });
-    socket.setTimeout(CONNECT_MS, () => socket.destroy(new Error(`${host}:${port} did not answer`)));
-    socket.once('error', reject);
-    socket.once('connect', () => {
-      socket.setTimeout(0);
-      socket.off('error', reject);
-      resolve(socket);
-    });
+async function connected(port: number, host: string): Promise<Socket> {
+  const socket = connect({
+    port,
+    host,
+    allowHalfOpen: true,
+    // Stryker disable next-line BooleanLiteral: bytes arrive sooner
+    noDelay: true,
   });
+  socket.setTimeout(CONNECT_MS, () => socket.destroy(new Error(`${host}:${port} did not answer`)));
+  await once(socket, 'connect');
+  socket.setTimeout(0);
+  return socket;
 }
 
 function podPort(socket: Socket): PodPort {

@@ -27,7 +27,7 @@ export async function replaceFile(path: string, temporaryName: string, text: str
     await syncDirectory(dirname(path));
   } catch (cause) {
     // The cause describes the error of the disk.
-    await rm(temporary, { force: true }).catch(() => undefined);
+    await rm(temporary).catch(() => undefined);
     throw cause;
   }
 }

@@ -24,7 +24,7 @@ export function stateGenerations(directory: string): StateGenerations {
   const at = (name: string): string => join(directory, name);
   async function readOne(name: string): Promise<readonly GenerationRead[]> {
     try {
-      const [hash = '', ...rest] = (await readFile(at(name), 'utf8')).split('\n');
+      const [hash, ...rest] = (await readFile(at(name), 'utf8')).split('\n');
       const text = rest.join('\n');
       return [hash === hashOf(text) ? { kind: 'read', text } : { kind: 'failed', why: `${name} is not complete` }];
     } catch (cause) {

@@ -3,14 +3,14 @@ import { uptime } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { folderForTest } from '../../../test/support/folder-for-test.ts';
-import { jsonLog } from './json-log.ts';
+import { type JsonLogOptions, jsonLog } from './json-log.ts';
 import { replaceFile, stateFile } from './state-file.ts';
 import { systemTime } from './time.ts';
 
 describe('the log', () => {
-  const lines = (priorities: boolean) => {
+  const lines = (priorities: boolean, more: Partial<JsonLogOptions> = {}) => {
     const written: string[] = [];
-    return { written, log: jsonLog({ write: (line) => written.push(line), nowMs: () => 0, priorities }) };
+    return { written, log: jsonLog({ write: (line) => written.push(line), nowMs: () => 0, priorities, ...more }) };
   };
 
   it('is a line of JSON an entry, errors with their causes', () => {
@@ -28,9 +28,28 @@ describe('the log', () => {
   });
 
   it('passes the priority to journald', () => {
-    const { written, log } = lines(true);
+    const { written, log } = lines(true, { debug: true });
+    log.debug('a detail');
+    log.info('it runs');
     log.warn('careful');
-    expect(written[0]).toMatch(/^<4>\{.*\}\n$/);
+    log.error('it broke');
+    expect(written.map((line) => line.slice(0, 4))).toEqual(['<7>{', '<6>{', '<4>{', '<3>{']);
+    expect(written.map((line) => JSON.parse(line.slice(3)).level)).toEqual(['debug', 'info', 'warn', 'error']);
+  });
+
+  it('has large numbers as texts', () => {
+    const { written, log } = lines(false);
+    log.info('read', { inode: 2n ** 64n });
+    expect(JSON.parse(written[0] ?? '')).toMatchObject({ inode: '18446744073709551616' });
+  });
+
+  it('does not stop the work that is logged when a line cannot be written', () => {
+    const { log } = lines(false, {
+      write: () => {
+        throw new Error('no space left');
+      },
+    });
+    log.info('it runs');
   });
 });
 
@@ -95,8 +114,9 @@ describe('waiting', () => {
 it('the clocks of the machine are in milliseconds, and count since its boot', () => {
   const uptimeMs = systemTime.uptimeMs();
   expect(Math.abs(uptimeMs - uptime() * 1_000)).toBeLessThan(60_000);
-  // A suspend is counted by one of them.
+  // A suspend is counted by one of them. Both count since the boot, not since the start of this process.
   expect(systemTime.monotonicMs()).toBeLessThan(uptimeMs + 60_000);
+  expect(systemTime.monotonicMs()).toBeGreaterThan(performance.now());
   const beforeMs = systemTime.monotonicMs();
   expect(systemTime.monotonicMs()).toBeGreaterThanOrEqual(beforeMs);
 });

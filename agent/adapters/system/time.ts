@@ -16,7 +16,6 @@ export const systemTime: AgentTime = {
   // (src/win/util.c).
   uptimeMs: () => uptime() * 1_000,
   async sleep(milliseconds, signal) {
-    if (signal?.aborted) return;
     const waitMs = Math.min(Math.max(0, milliseconds), WAIT_MAX_MS);
     // It rejects only because of the signal.
     await wait(waitMs, undefined, defined({ signal })).catch(() => undefined);

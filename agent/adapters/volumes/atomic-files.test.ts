@@ -92,3 +92,8 @@ it('keeps the former files where one cannot be written, and no part of the other
   expect(read('a')).toBe('1');
   expect(readdirSync(directory)).toHaveLength(3);
 });
+
+it('accepts a path of the greatest length', () => {
+  write({ [`${'./'.repeat(2_047)}aa`]: '1' });
+  expect([visible(), read('aa')]).toEqual([['aa'], '1']);
+});

@@ -40,9 +40,7 @@ export function writeAtomically(directory: string, files: Files): boolean {
   renameSync(join(directory, NEW_DATA), join(directory, DATA));
   updateLinks(directory, checked);
   for (const name of readdirSync(directory)) {
-    if (name.startsWith('..') && name !== DATA && name !== written) {
-      rmSync(join(directory, name), { recursive: true, force: true });
-    }
+    if (name.startsWith('..') && name !== DATA && name !== written) rmSync(join(directory, name), { recursive: true });
   }
   return true;
 }
@@ -100,21 +98,16 @@ function writeDirectory(directory: string, files: Files): string {
     }
     return relative(directory, path);
   } catch (cause) {
-    rmSync(path, { recursive: true, force: true });
+    rmSync(path, { recursive: true });
     throw cause;
   }
 }
 
 function updateLinks(directory: string, files: Files): void {
   const wanted = new Set([...files.keys()].map((path) => path.split(sep, 1)[0] ?? path));
-  for (const name of readdirSync(directory)) {
-    if (!name.startsWith('..') && !wanted.has(name)) rmSync(join(directory, name), { force: true, recursive: true });
+  const present = new Set(readdirSync(directory));
+  for (const name of present) {
+    if (!name.startsWith('..') && !wanted.has(name)) rmSync(join(directory, name), { recursive: true });
   }
-  for (const name of wanted) {
-    try {
-      symlinkSync(join(DATA, name), join(directory, name));
-    } catch (cause) {
-      if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw cause;
-    }
-  }
+  for (const name of wanted) if (!present.has(name)) symlinkSync(join(DATA, name), join(directory, name));
 }

@@ -1,13 +1,15 @@
 import { rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { folderForTest } from '../../../test/support/folder-for-test.ts';
 import { memoryDirectory } from './memory-directory.ts';
 
 it('is below the first directory of the unit, in memory, and only for the agent', () => {
   const below = `/dev/shm/nodekeeper-test-${process.pid}`;
   onTestFinished(() => rmSync(below, { recursive: true, force: true }));
-  const path = memoryDirectory('volumes', `${below}:/other`);
+  vi.stubEnv('RUNTIME_DIRECTORY', `${below}:/other`);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const path = memoryDirectory('volumes');
   expect(path).toBe(`${below}/volumes`);
   expect(statSync(path!).mode & 0o777).toBe(0o700);
 });

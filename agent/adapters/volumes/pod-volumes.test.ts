@@ -3,6 +3,7 @@ import {
   chmodSync,
   existsSync,
   linkSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -202,13 +203,30 @@ it('a volume leads to a directory, or to one in memory, and to another one later
   writeFileSync(join(rootDirectory, 'file'), '');
   expect(() => volumes.linkTo(NAME, join(rootDirectory, 'file'))).toThrow('file is not a directory');
   volumes.makeEmptyDir(NAME, { groupId: undefined, inMemory: true });
+  const { ino } = lstatSync(path, { bigint: true });
   volumes.makeEmptyDir(NAME, { groupId: undefined, inMemory: true });
+  expect(lstatSync(path, { bigint: true }).ino).toBe(ino);
   expect(readlinkSync(path)).toBe(join(memoryDirectory, 'uid/data'));
   expect([modeOf(path), modeOf(join(memoryDirectory, 'uid'))]).toEqual([0o777, 0o700]);
   expect(volumes.podUids()).toEqual(['uid']);
   await volumes.remove('uid');
   expect([volumes.podUids(), readdirSync(memoryDirectory)]).toEqual([[], []]);
   expect(existsSync(join(rootDirectory, 'two'))).toBe(true);
+});
+
+it('a volume is below directories that only the agent enters, and its files are written once', () => {
+  const volumes = podVolumes({ rootDirectory, memoryDirectory: undefined });
+  const ownGroup = process.getgid?.() ?? 0;
+  const bytes = Buffer.from('1');
+  const write = (groupId: number | undefined) =>
+    volumes.writeFiles(NAME, new Map([['a', { bytes, mode: 0o600 }]]), { groupId, inMemory: false });
+  write(ownGroup);
+  const directory = volumes.pathOf(NAME);
+  expect(['volumes', 'volumes/uid'].map((path) => modeOf(join(rootDirectory, path)))).toEqual([0o700, 0o700]);
+  expect([modeOf(directory) & 0o777, modeOf(join(directory, 'a'))]).toEqual([0o755, 0o640]);
+  chmodSync(join(directory, 'a'), 0o644);
+  write(ownGroup);
+  expect(modeOf(join(directory, 'a'))).toBe(0o644);
 });
 
 it('the bytes of a volume count a file with two names once', async () => {
