@@ -157,7 +157,7 @@ async function examine(
     key,
     token,
     shutdown,
-    cgroups: readCgroups(config.cgroupRoot),
+    cgroups: readCgroups({ fileRoot: '/', cgroupRoot: config.cgroupRoot }),
     disk,
     runtime,
     agent,

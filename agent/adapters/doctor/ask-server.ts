@@ -53,10 +53,10 @@ export function askServer(question: Question): Promise<ServerAnswer> {
       const path = `${server.pathname.replace(/\/$/, '')}${question.path}`;
       const createConnection = connectionTo(server, question);
       const outgoing = request({ host: server.hostname, path, createConnection }, (incoming) => {
-        const { valid_to: ends = '', fingerprint256 } = (incoming.socket as TLSSocket).getPeerCertificate();
+        const { valid_to: ends, fingerprint256 } = (incoming.socket as TLSSocket).getPeerCertificate();
         let text = '';
         incoming.setEncoding('utf8').on('data', (piece: string) => {
-          if (text.length < ANSWER_BYTES_MAX) text += piece;
+          text = (text + piece).slice(0, ANSWER_BYTES_MAX);
         });
         incoming.once('error', fail).once('end', () => {
           resolve({
@@ -64,7 +64,7 @@ export function askServer(question: Question): Promise<ServerAnswer> {
             tookMs: systemTime.monotonicMs() - startMs,
             status: incoming.statusCode ?? 0,
             body: parsed(text),
-            clockAheadMs: numberOr(Date.parse(incoming.headers.date ?? '') - Date.now()),
+            clockAheadMs: numberOr(Date.parse(String(incoming.headers.date)) - Date.now()),
             certificateEndsMs: numberOr(Date.parse(ends)),
             certificateFingerprint: fingerprint256,
           });

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { folderForTest } from '../../../test/support/folder-for-test.ts';
 import { REMEMBERED_DIRECTORY, stateText } from '../../rules/remembered-state.ts';
 import { stateGenerations } from '../system/state-generations.ts';
-import { type OfflineConfig, readOffline } from './measure-offline.ts';
+import { type OfflineConfig, readOffline, refusalOf } from './measure-offline.ts';
 
 const OWNER = { nodeName: 'edge-1', clusterId: 'c1' };
 const podWith = (name: string, image: string) => ({
@@ -52,7 +52,7 @@ async function reading(
 
 describe('what a machine has without a network', () => {
   it('are its remembered and its static pods, and their images as far as podman has them', async () => {
-    const pods = [podWith('a', 'web:1'), podWith('b', 'gone:1'), podWith('c', 'web:latest'), podWith('d', '--option')];
+    const pods = [podWith('a', 'web:1'), podWith('b', 'gone:1'), podWith('c', 'web:latest'), podWith('d', '--x:1')];
     const found = await reading(pods, { staticPods: [podWith('s', 'disk:1')] });
     expect(found.remembered).toEqual({ kind: 'read', pods, refusals: [], isAnyUsable: true });
     expect(found.staticPods.map(({ metadata }) => metadata.name)).toEqual(['s-edge-1']);
@@ -90,4 +90,12 @@ describe('what a machine has without a network', () => {
     const { staticPods, staticFaults } = await reading([]);
     expect([staticPods, staticFaults]).toEqual([[], []]);
   });
+});
+
+it.each([
+  ['EACCES', { kind: 'forbidden', why: 'a fault' }],
+  ['EPERM', { kind: 'forbidden', why: 'a fault' }],
+  ['ENOENT', undefined],
+])('remembered pods that cannot be read by %s are forbidden: %o', (code, refusal) => {
+  expect(refusalOf(Object.assign(new Error('a fault'), { code }))).toEqual(refusal);
 });

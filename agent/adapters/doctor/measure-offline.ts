@@ -28,17 +28,17 @@ export async function readOffline(config: OfflineConfig, program = 'podman'): Pr
 
 async function readRemembered({ rememberPods, rootDirectory, ...owner }: OfflineConfig): Promise<RememberedReading> {
   const directory = join(rootDirectory, REMEMBERED_DIRECTORY);
-  try {
-    await readdir(directory);
-  } catch (cause) {
-    const { code, message } = cause as NodeJS.ErrnoException;
-    // Also with rememberPods: none: it is another user than the agent's.
-    if (code === 'EACCES' || code === 'EPERM') return { kind: 'forbidden', why: message };
-  }
+  const refusal = await readdir(directory).then(() => undefined, refusalOf);
+  // Also with rememberPods: none: it is another user than the agent's.
+  if (refusal !== undefined) return refusal;
   if (rememberPods === 'none') return { kind: 'off' };
   const { newest, refusals } = statesOf(await stateGenerations(directory).read(), owner);
   return { kind: 'read', pods: newest?.state.pods ?? [], refusals, isAnyUsable: newest !== undefined };
 }
+
+/** Undefined for a fault that is no refusal of the kernel. */
+export const refusalOf = ({ code, message }: NodeJS.ErrnoException): RememberedReading | undefined =>
+  code === 'EACCES' || code === 'EPERM' ? { kind: 'forbidden', why: message } : undefined;
 
 function readStatic({ staticPodPath, nodeName }: OfflineConfig): Pick<OfflineReading, 'staticPods' | 'staticFaults'> {
   if (staticPodPath === '') return { staticPods: [], staticFaults: [] };

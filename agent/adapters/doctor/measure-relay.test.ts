@@ -1,8 +1,9 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { createServer as createHttpsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { freePort, listenOnLoopback } from '../../../shared/host/loopback.ts';
+import { freePort } from '../../../shared/host/loopback.ts';
 import { folderForTest } from '../../../test/support/folder-for-test.ts';
 import { startTlsServer } from '../../../test/support/tls-server.ts';
 import type { RelayConfig } from '../../config.ts';
@@ -72,6 +73,16 @@ describe('the files of a relay', () => {
       names: ['*.example', '10.0.0.7'],
       ownNames: undefined,
     });
+    certify('*.example', 'relay.example', '10.0.0.7');
+    expect((await own({ address: '10.0.0.7' }))?.files).toMatchObject({ ownNames: undefined });
+  });
+
+  it('do not name all addresses of the machine, and no more than twenty names are read', async () => {
+    certify('10.0.0.7');
+    expect((await own({ address: '' }))?.files).toMatchObject({ names: ['10.0.0.7'], ownNames: ['10.0.0.7'] });
+    const names = Array.from({ length: 21 }, (_, index) => `name-${index}.example`);
+    certify(...names);
+    expect((await own({ address: '' }))?.files).toMatchObject({ names: names.slice(0, 20) });
   });
 
   it('have an end, or are no files', async () => {
@@ -93,14 +104,15 @@ describe('the files of a relay', () => {
 const REFUSED = { kind: 'Status', message: 'a relay serves heartbeats only: PUT or PATCH of a Lease', code: 405 };
 
 describe('the port of a relay', () => {
-  async function serve(body: object, status: number) {
+  async function serve(body: object, status: number, host = '127.0.0.1') {
     const { certificatePem: cert, privateKeyPem: key } = certify('127.0.0.1');
     const server = createHttpsServer({ cert, key }, (_, response) => {
       response.statusCode = status;
       response.end(JSON.stringify(body));
     });
     onTestFinished(() => void server.close());
-    relay = { ...relay, port: await listenOnLoopback(server) };
+    await new Promise<void>((resolve) => server.listen(0, host, resolve));
+    relay = { ...relay, port: (server.address() as AddressInfo).port };
   }
 
   it('is free, and stays free', async () => {
@@ -116,6 +128,17 @@ describe('the port of a relay', () => {
   it('is that of an address which the machine does not have', async () => {
     certify('192.0.2.1');
     expect((await own({ address: '192.0.2.1' }))?.port).toMatchObject({ kind: 'failed', code: 'EADDRNOTAVAIL' });
+  });
+
+  it.each([
+    ['', '127.0.0.1'],
+    ['0.0.0.0', '127.0.0.1'],
+    ['127.0.0.2', '127.0.0.2'],
+    ['::', '::1'],
+    ['::1', '::1'],
+  ])('of the address "%s" is that of a relay at %s', async (address, host) => {
+    await serve(REFUSED, 405, host);
+    expect((await own({ address }))?.port).toEqual({ kind: 'served', isThisCertificate: true });
   });
 
   it('is served by a relay, with this certificate or another one', async () => {

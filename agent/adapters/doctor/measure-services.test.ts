@@ -11,8 +11,13 @@ const HOST = '127.0.0.1';
 afterEach(() => vi.unstubAllEnvs());
 
 /** What is read with this script in place of nft, or without one. */
-async function reading(nft: string | undefined, answer: (name: string, type: string) => NameAnswer) {
+async function reading(
+  nft: string | undefined,
+  answer: (name: string, type: string) => NameAnswer,
+  forwarding: string | undefined = '1\n',
+) {
   const folder = folderForTest();
+  if (forwarding !== undefined) writeFileSync(join(folder, 'ip_forward'), forwarding);
   vi.stubEnv('PATH', folder);
   if (nft !== undefined) {
     writeFileSync(join(folder, 'nft'), `#!/bin/sh\n${nft}\n`);
@@ -26,7 +31,7 @@ async function reading(nft: string | undefined, answer: (name: string, type: str
     resolvers: async () => [],
   });
   const services = { dnsAddress: `${HOST}:${server.port}`, clusterDomain: 'cluster.local' } as ServicesConfig;
-  const found = await readServices(services);
+  const found = await readServices(services, join(folder, 'ip_forward'));
   await server.close();
   return found;
 }
@@ -51,9 +56,16 @@ it.each([
   expect(found?.answersNames).toBe(true);
   if (fault === undefined) expect(found?.filterFault).toBeUndefined();
   else expect(found?.filterFault).toMatch(fault);
-  expect(found?.isForwarding).toEqual(expect.any(Boolean));
+  expect(found?.isForwarding).toBe(true);
 });
 
 it('names are not answered without the one of the version', async () => {
   expect((await reading('exit 0', unknown))?.answersNames).toBe(false);
+});
+
+it.each([
+  ['1\n', true],
+  ['0\n', false],
+])('packets are forwarded with %j: %s', async (text, isForwarding) => {
+  expect((await reading('exit 0', unknown, text))?.isForwarding).toBe(isForwarding);
 });

@@ -10,11 +10,14 @@ const ANSWER_MS = 2_000;
 const FORWARDING = '/proc/sys/net/ipv4/ip_forward';
 
 /** Undefined: Services are not routed. */
-export async function readServices(services: ServicesConfig | undefined): Promise<ServicesReading | undefined> {
+export async function readServices(
+  services: ServicesConfig | undefined,
+  forwarding = FORWARDING,
+): Promise<ServicesReading | undefined> {
   if (services === undefined) return undefined;
   const [filterFault, isForwarding, answersNames] = await Promise.all([
     readFilter(),
-    readFile(FORWARDING, 'utf8').then(
+    readFile(forwarding, 'utf8').then(
       (text) => text.trim() === '1',
       () => undefined,
     ),

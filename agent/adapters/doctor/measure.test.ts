@@ -1,15 +1,25 @@
-import { writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { createServer, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { freePort, listenOnLoopback } from '../../../shared/host/loopback.ts';
 import { folderForTest } from '../../../test/support/folder-for-test.ts';
-import { startTlsServer } from '../../../test/support/tls-server.ts';
+import { startTlsServer, startTunnelProxy } from '../../../test/support/tls-server.ts';
 import type { AgentConfig } from '../../config.ts';
+import { writeEnrolment } from '../identity/enrolment-file.ts';
 import { machineKey } from '../identity/key-file.ts';
 import { mountMode } from '../runtime-exec/isolation.ts';
 import { ANSWER_BYTES_MAX, askServer } from './ask-server.ts';
-import { readAgent, readCgroups, readDisk, readEndpoint, readKey, readRuntime, readToken } from './measure.ts';
+import {
+  readAgent,
+  readCgroups,
+  readDisk,
+  readEndpoint,
+  readKey,
+  readRuntime,
+  readShutdown,
+  readToken,
+} from './measure.ts';
 
 async function api(answer: (path: string, token: string) => { readonly status?: number; readonly body: string }) {
   const asked: string[] = [];
@@ -33,6 +43,7 @@ describe('a question to a server', () => {
     expect(answer).toMatchObject({ kind: 'answered', status: 418, body: { a: 1 } });
     if (answer.kind !== 'answered') throw new Error(answer.kind);
     expect(answer.tookMs).toBeGreaterThan(0);
+    expect(answer.tookMs).toBeLessThan(60_000);
     expect(Math.abs((answer.clockAheadMs ?? 0) - 3_600_000)).toBeLessThan(60_000);
     expect((answer.certificateEndsMs ?? 0) > Date.now()).toBe(true);
     expect(answer.certificateFingerprint).toMatch(/^([0-9A-F]{2}:){31}[0-9A-F]{2}$/);
@@ -59,6 +70,15 @@ describe('a question to a server', () => {
     expect(await answer).toEqual({ kind: 'failed', code: 'ETIMEDOUT', message: 'no answer in 10000 ms' });
   });
 
+  it('fails when the answer is cut off', async () => {
+    const { url: endpoint, certificateAuthority, close } = await startTlsServer(({ socket }, response) => {
+      response.writeHead(200, { 'content-length': 100 });
+      response.write('{', () => socket.destroy());
+    });
+    onTestFinished(close);
+    expect(await askServer({ endpoint, path: '/', certificateAuthority })).toMatchObject({ code: 'ECONNRESET' });
+  });
+
   it('fails with the code of the fault', async () => {
     const { endpoint } = await api(() => ({ body: '{}' }));
     expect(await askServer({ endpoint, path: '/' })).toMatchObject({
@@ -71,6 +91,14 @@ describe('a question to a server', () => {
     expect(await askServer({ endpoint: 'no url', path: '/' })).toMatchObject({
       kind: 'failed',
       code: 'ERR_INVALID_URL',
+    });
+    const proxy = await startTunnelProxy(407);
+    onTestFinished(() => proxy.close());
+    const environment = { HTTPS_PROXY: `http://127.0.0.1:${proxy.port}` };
+    expect(await askServer({ endpoint: 'https://api.example', path: '/', environment })).toEqual({
+      kind: 'failed',
+      code: '',
+      message: expect.stringContaining('407'),
     });
   });
 });
@@ -90,7 +118,24 @@ it('the endpoint has a version, or it is unknown', async () => {
   });
 });
 
+const OWNER = { nodeName: 'n1', clusterId: 'c' };
+
 describe('the credentials of a machine', () => {
+  it('are those of its key, if that is enrolled, and their connection is closed', async () => {
+    const rootDirectory = folderForTest();
+    const { keyId } = await machineKey(rootDirectory);
+    await writeEnrolment(rootDirectory, { ...OWNER, keyId, bootstrapTokenId: 'b', nodeLabels: {} });
+    const closed = Promise.withResolvers<void>();
+    const { url: endpoint, certificateAuthority, close } = await startTlsServer(({ socket, headers }, response) => {
+      socket.once('close', () => closed.resolve());
+      response.end(JSON.stringify({ message: headers.authorization?.slice(0, 9) }));
+    });
+    onTestFinished(close);
+    const config = { ...OWNER, endpoint, certificateAuthority, rootDirectory } as AgentConfig;
+    expect(await readToken(config, { kind: 'key', isEnrolled: true }, {})).toMatchObject({ status: 200 });
+    await closed.promise;
+  });
+
   it('are a token, a key, or none, and what is wrong with the key', async () => {
     const rootDirectory = folderForTest();
     expect(await readKey({ token: 't', rootDirectory })).toEqual({ kind: 'token' });
@@ -98,6 +143,8 @@ describe('the credentials of a machine', () => {
     expect(await readKey({ rootDirectory, bootstrapToken: 'b' })).toEqual({ kind: 'none', hasBootstrapToken: true });
     await machineKey(rootDirectory);
     expect(await readKey({ rootDirectory })).toEqual({ kind: 'key', isEnrolled: false });
+    await writeEnrolment(rootDirectory, { ...OWNER, keyId: 'k', bootstrapTokenId: 'b', nodeLabels: {} });
+    expect(await readKey({ rootDirectory })).toEqual({ kind: 'key', isEnrolled: true });
     const broken = folderForTest();
     await machineKey(broken);
     writeFileSync(join(broken, 'node-key.pem'), 'broken');
@@ -146,7 +193,26 @@ it('a disk has the space that pods may use', async () => {
 });
 
 it('a machine may have no directory for pods', () => {
-  expect(readCgroups('/no/such/root')).toMatchObject({ kind: 'missing' });
+  expect(readCgroups({ fileRoot: '/', cgroupRoot: '/no/such/root' })).toMatchObject({ kind: 'missing' });
+});
+
+it('a directory for pods has controllers, and may not be writable', () => {
+  const fileRoot = folderForTest();
+  const directory = join(fileRoot, 'sys/fs/cgroup');
+  mkdirSync(join(fileRoot, 'proc/self'), { recursive: true });
+  mkdirSync(directory, { recursive: true });
+  const mount = '30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n';
+  writeFileSync(join(fileRoot, 'proc/self/mountinfo'), mount);
+  writeFileSync(join(directory, 'cgroup.controllers'), 'cpu io memory\n');
+  const found = { kind: 'found', directory, missing: ['cpuset', 'pids'] };
+  expect(readCgroups({ fileRoot, cgroupRoot: '' })).toEqual({ ...found, fault: expect.stringContaining('ENOENT') });
+  writeFileSync(join(directory, 'cgroup.procs'), '');
+  expect(readCgroups({ fileRoot, cgroupRoot: '' })).toEqual(found);
+});
+
+it('a machine without a bus of the system cannot delay its shutdown', async () => {
+  const bus = join(folderForTest(), 'none');
+  expect(await readShutdown(`unix:path=${bus}`)).toEqual({ kind: 'failed', message: expect.stringContaining(bus) });
 });
 
 it('the runtime is none, or processes, with the mounts that they have', async () => {
@@ -173,6 +239,24 @@ describe('the running agent', () => {
       ...{ kind: 'absent', message: expect.stringContaining('ECONNREFUSED') },
     });
     expect(await readAgent(0)).toEqual({ kind: 'unknown' });
+  });
+
+  it('is absent without a whole answer in ten seconds, and no long answer is kept', async () => {
+    const asked = Promise.withResolvers<void>();
+    let answer = (_: ServerResponse) => asked.resolve();
+    const server = createServer((_, response) => answer(response));
+    onTestFinished(() => void server.close());
+    const port = await listenOnLoopback(server);
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const late = readAgent(port);
+    await asked.promise;
+    vi.advanceTimersByTime(10_000);
+    expect(await late).toEqual({ kind: 'absent', message: 'no answer in 10000 ms' });
+    answer = (response) => response.writeHead(200).write('x', () => response.destroy());
+    expect(await readAgent(port)).toMatchObject({ kind: 'absent' });
+    answer = (response) => void response.writeHead(500).end('x'.repeat(3 * ANSWER_BYTES_MAX));
+    expect(await readAgent(port)).toEqual({ kind: 'unhealthy', message: 'x'.repeat(ANSWER_BYTES_MAX) });
   });
 });
 

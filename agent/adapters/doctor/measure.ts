@@ -16,7 +16,7 @@ import type {
 } from '../../rules/doctor.ts';
 import { describeAnswer } from '../../rules/kube-answer.ts';
 import { nodePath } from '../../rules/lease.ts';
-import { findCgroupDirectory, WANTED_CONTROLLERS } from '../cgroup/find-tree.ts';
+import { type CgroupPlace, findCgroupDirectory, WANTED_CONTROLLERS } from '../cgroup/find-tree.ts';
 import { writeFault } from '../cgroup/unified-tree.ts';
 import { createHttpKubeApi } from '../http/kube-api.ts';
 import type { ProxyEnvironment } from '../http/proxy-choice.ts';
@@ -104,8 +104,8 @@ export async function readShutdown(busAddress: string | undefined): Promise<Shut
   }
 }
 
-export function readCgroups(cgroupRoot: string): CgroupReading {
-  const found = findCgroupDirectory({ fileRoot: '/', cgroupRoot });
+export function readCgroups(place: CgroupPlace): CgroupReading {
+  const found = findCgroupDirectory(place);
   if (found.kind === 'missing') return found;
   const { directory, controllers } = found;
   const missing = WANTED_CONTROLLERS.filter((controller) => !controllers.includes(controller));
@@ -137,17 +137,18 @@ export async function readRuntime(runtime: AgentConfig['runtime']): Promise<Runt
 export function readAgent(healthzPort: number): Promise<AgentReading> {
   if (healthzPort === 0) return Promise.resolve({ kind: 'unknown' });
   return new Promise((resolve) => {
-    const options = { host: '127.0.0.1', port: healthzPort, path: '/healthz', timeout: NETWORK_MS };
-    const outgoing = get(options, (incoming) => {
+    const outgoing = get(`http://127.0.0.1:${healthzPort}/healthz`, (incoming) => {
       let text = '';
       incoming.setEncoding('utf8').on('data', (piece: string) => {
-        if (text.length < ANSWER_BYTES_MAX) text += piece;
+        text = (text + piece).slice(0, ANSWER_BYTES_MAX);
       });
       incoming.once('end', () =>
         resolve(incoming.statusCode === 200 ? { kind: 'healthy' } : { kind: 'unhealthy', message: text.trim() }),
       );
+      incoming.once('error', fail);
     });
-    outgoing.once('timeout', () => outgoing.destroy(new Error(`no answer in ${NETWORK_MS} ms`)));
-    outgoing.once('error', (error) => resolve({ kind: 'absent', message: error.message }));
+    const fail = (error: Error): void => resolve({ kind: 'absent', message: error.message });
+    setTimeout(() => outgoing.destroy(new Error(`no answer in ${NETWORK_MS} ms`)), NETWORK_MS).unref();
+    outgoing.once('error', fail);
   });
 }

@@ -192,7 +192,7 @@ export class DiallingAgent extends Agent {
 async function readAnswer(incoming: IncomingMessage, bytesMax: number): Promise<Received> {
   const body = await bytesOf(incoming, bytesMax);
   if (body === undefined) throw new Error(`the answer is longer than ${bytesMax} bytes`);
-  const date = Date.parse(incoming.headers.date ?? '');
+  const date = Date.parse(String(incoming.headers.date));
   const serverTimeMs = Number.isNaN(date) ? undefined : date;
   const retryAfterMs = retryAfter(incoming.headers['retry-after'], serverTimeMs);
   return {

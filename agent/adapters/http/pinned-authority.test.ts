@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
+import { createServer as createTcpServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { authorityHash } from '../../../shared/host/authority-hash.ts';
@@ -69,6 +70,24 @@ describe('the authority of a server', () => {
       message: expect.stringContaining('does not answer'),
       cause: { code: 'ECONNREFUSED' },
     });
+  });
+
+  it('is not waited for without end', async () => {
+    const silent = createTcpServer((socket) => void socket.on('error', () => undefined));
+    const port = await listenOnLoopback(silent);
+    onTestFinished(() => void silent.close());
+    const config = configOf({ endpoint: `https://127.0.0.1:${port}`, caHash: 'sha256:x' });
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const late = withPinnedAuthority(config);
+    vi.advanceTimersByTime(10_000);
+    await expect(late).rejects.toThrow('does not answer: no answer in 10000 ms');
+    const { authority, port: other } = await served();
+    const caHash = authorityHash(authority.raw);
+    const found = withPinnedAuthority({ ...config, caHash, endpoint: `https://127.0.0.1:${other}` });
+    vi.advanceTimersByTime(9_999);
+    expect((await found).certificateAuthority).toBe(authority.toString());
+    expect(vi.getTimerCount()).toBe(0);
   });
 
   it('is used also where it cannot be kept', async () => {

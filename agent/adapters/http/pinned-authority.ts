@@ -55,11 +55,12 @@ function presentedBy({ hostname, port }: URL): Promise<Buffer[]> {
       rejectUnauthorized: false,
       ...defined({ servername: isIP(host) === 0 ? host : undefined }),
     });
+    const timer = setTimeout(() => finish(() => reject(new Error(`no answer in ${ANSWER_MS} ms`))), ANSWER_MS);
     const finish = (end: () => void): void => {
+      clearTimeout(timer);
       socket.destroy();
       end();
     };
-    socket.setTimeout(ANSWER_MS, () => finish(() => reject(new Error(`no answer in ${ANSWER_MS} ms`))));
     socket.once('error', (cause) => finish(() => reject(cause)));
     socket.once('secureConnect', () => {
       const found: Buffer[] = [];

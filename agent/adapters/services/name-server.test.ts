@@ -3,7 +3,7 @@ import { Resolver } from 'node:dns/promises';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { decode, encode } from 'dns-packet';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { until } from '../../../test/support/until.ts';
 import type { NameAnswer } from '../../rules/services/names.ts';
 import { type NameServer, type NameServerOptions, serveNames } from './name-server.ts';
@@ -163,6 +163,59 @@ describe('the server of names', () => {
     expect(decode(answer)).toMatchObject({ id: 9, rcode: 'FORMERR' });
     socket.close();
   });
+
+  it('answers up to 512 bytes over UDP, and 1,232 to a client that can read them', async () => {
+    const socket = createSocket('udp4');
+    onTestFinished(() => void socket.close());
+    const count = (addresses: number): NameAnswer => ({
+      kind: 'records',
+      answers: Array.from({ length: addresses }, () => ({ name: 'x', type: 'A' as const, data: '10.0.0.1' })),
+      additionals: [],
+    });
+    const sized = await serve({ answer: (name) => count(Number(name)) });
+    onTestFinished(() => sized.close());
+    const ask = async (addresses: number, nameLength: number, additionals: readonly (typeof EDNS)[]) => {
+      const questions = [{ name: String(addresses).padStart(nameLength, '0'), type: 'A' as const }];
+      socket.send(encode({ type: 'query', id: 3, questions, additionals: [...additionals] }), sized.port, HOST);
+      const [bytes] = (await once(socket, 'message')) as [Buffer];
+      return { length: bytes.length, answer: decode(bytes) };
+    };
+    for (const [addresses, nameLength, additionals, outcome] of [
+      [28, 18, [], [512, false, 28, 0]],
+      [28, 19, [], [37, true, 0, 0]],
+      [70, 13, [EDNS], [1_232, false, 70, 1]],
+      [70, 14, [EDNS], [43, true, 0, 1]],
+    ] as const) {
+      const { length, answer } = await ask(addresses, nameLength, additionals);
+      expect([length, answer.flag_tc, answer.answers?.length, answer.additionals?.length]).toEqual(outcome);
+      expect([answer.id, answer.flag_aa, answer.flag_ra, answer.rcode]).toEqual([3, true, true, 'NOERROR']);
+    }
+    const other = { ...EDNS, type: 'TXT' as const, data: 'x' } as unknown as typeof EDNS;
+    expect((await ask(1, 1, [other, EDNS])).answer.additionals).toEqual([EDNS]);
+    expect((await ask(1, 1, [other])).answer.additionals).toEqual([]);
+  });
+
+  it('listens over both ways or not at all', async () => {
+    const taken = createSocket('udp4');
+    onTestFinished(() => void taken.close());
+    await new Promise<void>((resolve) => taken.bind(0, HOST, resolve));
+    const { port } = taken.address();
+    await expect(serve({ port })).rejects.toMatchObject({ code: 'EADDRINUSE' });
+    const socket = connect(port, HOST);
+    const [fault] = await once(socket, 'error');
+    expect(fault).toMatchObject({ code: 'ECONNREFUSED' });
+  });
+
+  it('closes both ways, and the connections that clients keep', async () => {
+    const one = await serve({});
+    const kept = connect(one.port, HOST);
+    await once(kept, 'connect');
+    // Before a connection that is idle is closed.
+    await Promise.all([one.close(), once(kept.resume(), 'close')]);
+    const [fault] = await once(connect(one.port, HOST), 'error');
+    expect(fault).toMatchObject({ code: 'ECONNREFUSED' });
+    await (await serve({ port: one.port })).close();
+  }, 8_000);
 
   it('answers the questions of one connection in their order', async () => {
     const socket = connect(server.port, HOST);

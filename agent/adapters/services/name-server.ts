@@ -6,7 +6,7 @@
  */
 import { randomInt } from 'node:crypto';
 import { createSocket, type RemoteInfo, type Socket as UdpSocket } from 'node:dgram';
-import { setMaxListeners } from 'node:events';
+import { once, setMaxListeners } from 'node:events';
 import { connect, createServer, isIPv6, type Socket } from 'node:net';
 import { addAbortSignal } from 'node:stream';
 import {
@@ -85,7 +85,7 @@ export async function serveNames(options: NameServerOptions): Promise<NameServer
   const closeServer = (): Promise<void> => new Promise((resolve) => server.close(() => resolve()));
   const udp = createSocket(isIPv6(options.address) ? 'udp6' : 'udp4');
   try {
-    await bindTo(udp, options.address, port);
+    await once(udp.bind({ address: options.address, port }), 'listening');
   } catch (cause) {
     await closeServer();
     throw cause;
@@ -100,15 +100,6 @@ export async function serveNames(options: NameServerOptions): Promise<NameServer
     },
   };
 }
-
-const bindTo = (udp: UdpSocket, address: string, port: number): Promise<void> =>
-  new Promise((resolve, reject) => {
-    udp.once('error', reject);
-    udp.bind({ address, port }, () => {
-      udp.removeListener('error', reject);
-      resolve();
-    });
-  });
 
 /** How a question reaches the resolvers of the machine. */
 type Way = 'udp' | 'tcp';
@@ -141,7 +132,7 @@ class Questions {
 
   /** One question after the other: the answers are in their order. */
   serve(socket: Socket): void {
-    const { remoteAddress: client = '' } = socket;
+    const client = String(socket.remoteAddress);
     addAbortSignal(this.#stop.signal, socket);
     // An error has destroyed the socket.
     socket.on('error', () => undefined);

@@ -1,5 +1,5 @@
 import { createServer, type Server, type Socket } from 'node:net';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { listenOnLoopback } from '../../../shared/host/loopback.ts';
 import { connectPort } from './pod-port.ts';
 
@@ -88,4 +88,19 @@ it('a port on which nothing listens is reported with each address that was tried
   await new Promise((resolve) => server.close(resolve));
   await expect(connectPort(port, undefined)).rejects.toThrow(/127\.0\.0\.1.*; .*::1/);
   await expect(connectPort(port, '127.0.0.1')).rejects.toThrow(/^[^;]*127\.0\.0\.1[^;]*$/);
+});
+
+it('a pod has ten seconds to accept a connection, and then any time to send', async () => {
+  const port = await serving((socket) => void socket.once('data', () => socket.end('late')));
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const late = connectPort(port, '127.0.0.1');
+  vi.advanceTimersByTime(10_000);
+  await expect(late).rejects.toThrow(`127.0.0.1:${port} did not answer`);
+  const opening = connectPort(port, '127.0.0.1');
+  vi.advanceTimersByTime(9_999);
+  const opened = await opening;
+  expect(vi.getTimerCount()).toBe(0);
+  await opened.write(Buffer.from('x'));
+  expect(await textOf(opened.received)).toBe('late');
 });

@@ -29,9 +29,8 @@ async function connected(port: number, host: string): Promise<Socket> {
     // Stryker disable next-line BooleanLiteral: bytes arrive sooner
     noDelay: true,
   });
-  socket.setTimeout(CONNECT_MS, () => socket.destroy(new Error(`${host}:${port} did not answer`)));
-  await once(socket, 'connect');
-  socket.setTimeout(0);
+  const timer = setTimeout(() => socket.destroy(new Error(`${host}:${port} did not answer`)), CONNECT_MS);
+  await once(socket, 'connect').finally(() => clearTimeout(timer));
   return socket;
 }
 

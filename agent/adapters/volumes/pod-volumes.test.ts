@@ -200,6 +200,9 @@ it('a volume leads to a directory, or to one in memory, and to another one later
     expect(volumes.linkedPath(NAME)).toBe(join(rootDirectory, directory));
   }
   expect(modeOf(join(rootDirectory, 'volumes/uid'))).toBe(0o700);
+  volumes.makeEmptyDir({ ...NAME, volume: 'emptyDir' }, onDisk);
+  volumes.linkTo({ ...NAME, volume: 'emptyDir' }, join(rootDirectory, 'two'));
+  expect(volumes.linkedPath({ ...NAME, volume: 'emptyDir' })).toBe(join(rootDirectory, 'two'));
   writeFileSync(join(rootDirectory, 'file'), '');
   expect(() => volumes.linkTo(NAME, join(rootDirectory, 'file'))).toThrow('file is not a directory');
   volumes.makeEmptyDir(NAME, { groupId: undefined, inMemory: true });
@@ -243,4 +246,14 @@ it('the bytes of a volume count a file with two names once', async () => {
   expect(await volumes.usedBytes(NAME)).toBe(once);
   await expect(volumes.usedBytes({ ...NAME, volume: 'none' })).rejects.toThrow('ENOENT');
   expect([volumes.isFile(path), volumes.isFile(join(path, 'second'))]).toEqual([false, true]);
+});
+
+it('the bytes of a volume are those of its first files, up to a bound', async () => {
+  const volumesOf = (entriesMax: number) => podVolumes({ rootDirectory, memoryDirectory: undefined, entriesMax });
+  volumesOf(0).makeEmptyDir(NAME, onDisk);
+  const path = volumesOf(0).pathOf(NAME);
+  for (const file of ['a', 'b', 'c']) writeFileSync(join(path, file), 'x'.repeat(50_000));
+  const { blocks } = statSync(join(path, 'a'));
+  const bytes = await Promise.all([0, 2, 3, 4].map((entriesMax) => volumesOf(entriesMax).usedBytes(NAME)));
+  expect(bytes).toEqual([0, 2, 3, 3].map((files) => files * blocks * 512));
 });
