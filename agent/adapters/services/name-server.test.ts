@@ -6,7 +6,7 @@ import { decode, encode } from 'dns-packet';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { until } from '../../../test/support/until.ts';
 import type { NameAnswer } from '../../rules/services/names.ts';
-import { type NameServer, type NameServerOptions, serveNames } from './name-server.ts';
+import { firstMessage, type NameServer, type NameServerOptions, serveNames } from './name-server.ts';
 
 const HOST = '127.0.0.1';
 const address = (name: string, data: string): NameAnswer => ({
@@ -204,6 +204,25 @@ describe('the server of names', () => {
     const socket = connect(port, HOST);
     const [fault] = await once(socket, 'error');
     expect(fault).toMatchObject({ code: 'ECONNREFUSED' });
+  });
+
+  it('closes a connection without a question', async () => {
+    const one = await serve({ idleMs: 20 });
+    onTestFinished(() => one.close());
+    await once(connect(one.port, HOST).resume(), 'close');
+  });
+
+  it.each([
+    [[], undefined],
+    [[0], undefined],
+    [[0, 1], undefined],
+    [[0, 0], [[], []]],
+    [[0, 1, 7], [[7], []]],
+    [[0, 1, 7, 0], [[7], [0]]],
+    [[1, 0, 7], undefined],
+  ])('reads from the bytes %j of a stream %j', (bytes, parts) => {
+    const first = firstMessage(Buffer.from(bytes));
+    expect(first && [[...first.message], [...first.rest]]).toEqual(parts);
   });
 
   it('closes both ways, and the connections that clients keep', async () => {

@@ -66,6 +66,8 @@ export interface NameServerOptions {
   readonly resolvers: () => Promise<readonly string[]>;
   /** Port of these resolvers: 53; another one for tests. */
   readonly resolverPort?: number;
+  /** After it a connection without a question is closed: 10 s; another time for tests. */
+  readonly idleMs?: number;
   readonly onQuestion?: (outcome: QuestionOutcome) => void;
 }
 
@@ -136,20 +138,18 @@ class Questions {
     addAbortSignal(this.#stop.signal, socket);
     // An error has destroyed the socket.
     socket.on('error', () => undefined);
-    socket.setTimeout(IDLE_MS, () => socket.destroy());
+    socket.setTimeout(this.#options.idleMs ?? IDLE_MS, () => socket.destroy());
     let received = Buffer.alloc(0);
     socket.on('data', (piece: Buffer) => {
       received = Buffer.concat([received, piece]);
-      const length = received.length < LENGTH_BYTES ? Number.POSITIVE_INFINITY : received.readUInt16BE(0);
-      if (received.length < LENGTH_BYTES + length) return;
-      const question = received.subarray(LENGTH_BYTES, LENGTH_BYTES + length);
-      const rest = received.subarray(LENGTH_BYTES + length);
+      const first = firstMessage(received);
+      if (first === undefined) return;
       received = Buffer.alloc(0);
       socket.pause();
-      void this.#reply(question, 'tcp', client).then((answer) => {
+      void this.#reply(first.message, 'tcp', client).then((answer) => {
         if (answer === undefined) socket.destroy();
         else socket.write(framed(answer));
-        if (rest.length > 0) socket.unshift(rest);
+        socket.unshift(first.rest);
         socket.resume();
       });
     });
@@ -347,6 +347,14 @@ function decoded(bytes: Buffer): Packet | undefined {
   }
 }
 
+/** Of a TCP stream, and what follows. Undefined: more bytes are to come. */
+export function firstMessage(received: Buffer): { readonly message: Buffer; readonly rest: Buffer } | undefined {
+  if (received.length < LENGTH_BYTES) return undefined;
+  const end = LENGTH_BYTES + received.readUInt16BE(0);
+  if (received.length < end) return undefined;
+  return { message: received.subarray(LENGTH_BYTES, end), rest: received.subarray(end) };
+}
+
 function framed(bytes: Buffer): Buffer {
   const length = Buffer.alloc(LENGTH_BYTES);
   length.writeUInt16BE(bytes.length);
@@ -385,8 +393,9 @@ const askByTcp = (bytes: Buffer, host: string, port: number, stop: AbortSignal):
     const socket = connect({ host, port, signal: stop }, () => socket.write(framed(bytes)));
     socket.on('data', (piece: Buffer) => {
       received = Buffer.concat([received, piece]);
-      if (received.length < LENGTH_BYTES || received.length < LENGTH_BYTES + received.readUInt16BE(0)) return;
-      resolve(received.subarray(LENGTH_BYTES, LENGTH_BYTES + received.readUInt16BE(0)));
+      const first = firstMessage(received);
+      if (first === undefined) return;
+      resolve(first.message);
       socket.destroy();
     });
     socket.on('error', () => resolve(undefined));
