@@ -6,7 +6,7 @@ import { decode, encode } from 'dns-packet';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { until } from '../../../test/support/until.ts';
 import type { NameAnswer } from '../../rules/services/names.ts';
-import { firstMessage, type NameServer, type NameServerOptions, serveNames } from './name-server.ts';
+import { firstMessage, type NameServer, type NameServerOptions, QuestionRate, serveNames } from './name-server.ts';
 
 const HOST = '127.0.0.1';
 const address = (name: string, data: string): NameAnswer => ({
@@ -304,6 +304,17 @@ describe('the server of names', () => {
     await busy.close();
   });
 
+  it('forwards any number of questions, one after the other', async () => {
+    const socket = createSocket('udp4');
+    onTestFinished(() => void socket.close());
+    const question = encode({ type: 'query', id: 1, questions: [{ name: 'mail.example', type: 'A' }] });
+    for (let count = 0; count < 130; count += 1) {
+      socket.send(question, server.port, HOST);
+      await once(socket, 'message');
+    }
+    expect(outcomes).toEqual(Array.from({ length: 130 }, () => 'forwarded'));
+  });
+
   it('does not answer a client that asks in a loop, and meanwhile others', async () => {
     const flood = createSocket('udp4');
     flood.bind({ address: '127.0.0.2' });
@@ -317,5 +328,17 @@ describe('the server of names', () => {
     // The kernel may drop a question while the flood is still in its buffer.
     expect(await until(() => resolver().resolve4('web.cluster.local'), bound)).toEqual(['10.96.0.10']);
     flood.close();
+  });
+});
+
+describe('the rate of questions', () => {
+  const accepted = (rate: QuestionRate, client: string, nowMs: number): number =>
+    Array.from({ length: 1_500 }, () => rate.isTooOften(client, nowMs)).filter((isTooOften) => !isTooOften).length;
+
+  it('is a thousand in a second for one client, and two thousand for all, dropped ones included', () => {
+    const rate = new QuestionRate();
+    expect([accepted(rate, 'a', 5_000), accepted(rate, 'b', 5_999), accepted(rate, 'c', 5_999)]).toEqual([1_000, 500, 0]);
+    expect([accepted(rate, 'a', 6_000), accepted(rate, 'a', 6_500)]).toEqual([1_000, 0]);
+    expect(accepted(rate, 'a', 7_000)).toBe(1_000);
   });
 });

@@ -106,15 +106,32 @@ export async function serveNames(options: NameServerOptions): Promise<NameServer
 /** How a question reaches the resolvers of the machine. */
 type Way = 'udp' | 'tcp';
 
+/** Counts questions by the second. A flood costs less than its answers would. */
+export class QuestionRate {
+  readonly #byClient = new Map<string, number>();
+  #all = 0;
+  #second = 0;
+
+  isTooOften(client: string, nowMs: number): boolean {
+    const second = Math.floor(nowMs / SECOND_MS);
+    if (second !== this.#second) {
+      this.#byClient.clear();
+      this.#all = 0;
+      this.#second = second;
+    }
+    const own = (this.#byClient.get(client) ?? 0) + 1;
+    this.#byClient.set(client, own);
+    this.#all += 1;
+    return own > CLIENT_QUESTIONS_PER_SECOND_MAX || this.#all > QUESTIONS_PER_SECOND_MAX;
+  }
+}
+
 class Questions {
   readonly #options: NameServerOptions;
   readonly #stop = new AbortController();
-  /** Questions to resolvers now: all, and by client. */
-  #count = 0;
-  readonly #forwards = new Map<string, number>();
-  /** Questions of this second by client; '' for all. */
-  readonly #questions = new Map<string, number>();
-  #second = 0;
+  /** Questions to resolvers now. */
+  readonly #forwards = new Set<{ readonly client: string }>();
+  readonly #rate = new QuestionRate();
 
   constructor(options: NameServerOptions) {
     this.#options = options;
@@ -157,32 +174,22 @@ class Questions {
 
   /** Undefined: too many at a time. */
   async #forwarding<T>(client: string, work: () => Promise<T>): Promise<{ readonly value: T } | undefined> {
-    const own = this.#forwards.get(client) ?? 0;
-    if (this.#count >= FORWARDS_MAX || own >= CLIENT_FORWARDS_MAX) {
+    const own = [...this.#forwards].filter((each) => each.client === client).length;
+    if (this.#forwards.size >= FORWARDS_MAX || own >= CLIENT_FORWARDS_MAX) {
       this.#options.onQuestion?.('dropped');
       return undefined;
     }
-    this.#count += 1;
-    this.#forwards.set(client, own + 1);
+    const forward = { client };
+    this.#forwards.add(forward);
     try {
       return { value: await work() };
     } finally {
-      this.#count -= 1;
-      const left = (this.#forwards.get(client) ?? 1) - 1;
-      if (left > 0) this.#forwards.set(client, left);
-      else this.#forwards.delete(client);
+      this.#forwards.delete(forward);
     }
   }
 
-  /** Counted by the second. A flood costs less than its answers would. */
   #isTooOften(client: string): boolean {
-    const second = Math.floor(performance.now() / SECOND_MS);
-    if (second !== this.#second) this.#questions.clear();
-    this.#second = second;
-    const [own, all] = [this.#questions.get(client) ?? 0, this.#questions.get('') ?? 0];
-    this.#questions.set(client, own + 1);
-    this.#questions.set('', all + 1);
-    const isTooOften = own >= CLIENT_QUESTIONS_PER_SECOND_MAX || all >= QUESTIONS_PER_SECOND_MAX;
+    const isTooOften = this.#rate.isTooOften(client, performance.now());
     if (isTooOften) this.#options.onQuestion?.('dropped');
     return isTooOften;
   }
