@@ -50,15 +50,19 @@ let server: NameServer;
 let outcomes: string[];
 let asked: string[];
 
-const serve = (options: Partial<NameServerOptions>): Promise<NameServer> =>
-  serveNames({
-    address: HOST,
-    port: 0,
-    domain: 'cluster.local',
-    answer: clusterAnswer,
-    resolvers: async () => [],
-    ...options,
-  });
+function serve(options: Partial<NameServerOptions>): Promise<NameServer> {
+  const open = () =>
+    serveNames({
+      address: HOST,
+      port: 0,
+      domain: 'cluster.local',
+      answer: clusterAnswer,
+      resolvers: async () => [],
+      ...options,
+    });
+  // A port that is free over TCP may be in use over UDP.
+  return options.port === undefined ? open().catch(open) : open();
+}
 
 beforeEach(async () => {
   outcomes = [];
