@@ -2,7 +2,7 @@ import { createSocket } from 'node:dgram';
 import { Resolver } from 'node:dns/promises';
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { decode, encode } from 'dns-packet';
+import { decode, encode, RECURSION_DESIRED } from 'dns-packet';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { until } from '../../../test/support/until.ts';
 import type { NameAnswer } from '../../rules/services/names.ts';
@@ -135,6 +135,35 @@ describe('the server of names', () => {
     expect(await codeOf(resolver(none.port).resolve4('mail.example'))).toBe('ESERVFAIL');
     expect(outcomes).toEqual(['failed']);
     await none.close();
+  });
+
+  it('says for how long a name or a kind of record does not exist', async () => {
+    const socket = createSocket('udp4');
+    onTestFinished(() => void socket.close());
+    const ask = async (name: string, type: 'A' | 'AAAA') => {
+      const flags = RECURSION_DESIRED;
+      socket.send(encode({ type: 'query', id: 5, flags, questions: [{ name, type }] }), server.port, HOST);
+      return decode((await once(socket, 'message'))[0]);
+    };
+    const authority = {
+      ...{ name: 'cluster.local', type: 'SOA', ttl: 5 },
+      data: {
+        ...{ mname: 'ns.dns.cluster.local', rname: 'hostmaster.cluster.local', serial: 1 },
+        ...{ refresh: 7_200, retry: 1_800, expire: 86_400, minimum: 5 },
+      },
+    };
+    for (const [name, type, rcode, isHere] of [
+      ['absent.cluster.local', 'A', 'NXDOMAIN', false],
+      ['web.cluster.local', 'AAAA', 'NOERROR', false],
+      ['web.cluster.local', 'A', 'NOERROR', true],
+    ] as const) {
+      const answer = await ask(name, type);
+      expect(answer).toMatchObject({ id: 5, rcode, flag_rd: true, questions: [{ name, type }] });
+      expect(answer.authorities).toHaveLength(isHere ? 0 : 1);
+      if (!isHere) expect(answer.authorities).toMatchObject([authority]);
+      expect(answer.answers).toHaveLength(isHere ? 1 : 0);
+    }
+    expect((await ask('loop.cluster.local', 'A')).answers).toHaveLength(8);
   });
 
   it('survives what is no question, and refuses what is malformed', async () => {

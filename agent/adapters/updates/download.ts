@@ -10,7 +10,6 @@ import { createDialler } from '../http/dial.ts';
 import { type ProxyEnvironment, proxyFor } from '../http/proxy-choice.ts';
 
 const REDIRECTS_MAX = 5;
-/** Time without a byte. Milliseconds. */
 const SILENCE_MS = 60_000;
 const REDIRECTS = [301, 302, 303, 307, 308];
 
@@ -20,6 +19,8 @@ export interface DownloadOptions {
   readonly certificateAuthority: string | undefined;
   /** Host of the API: only this host is signed by the private authority. */
   readonly apiHost: string;
+  /** Time without a byte. Default: a minute. */
+  readonly silenceMs?: number;
 }
 
 export interface DownloadLimits {
@@ -63,8 +64,9 @@ async function* bounded(response: IncomingMessage, bytesMax: number): AsyncItera
 
 function open(url: URL, signal: AbortSignal, options: DownloadOptions): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
+    const { silenceMs = SILENCE_MS } = options;
     const outgoing = requestTo(url, signal, options);
-    outgoing.setTimeout(SILENCE_MS, () => outgoing.destroy(new Error(`no byte for ${SILENCE_MS} ms`)));
+    outgoing.setTimeout(silenceMs, () => outgoing.destroy(new Error(`no byte for ${silenceMs} ms`)));
     outgoing.once('response', resolve);
     outgoing.once('error', reject);
     outgoing.end();

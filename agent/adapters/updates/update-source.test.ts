@@ -113,6 +113,20 @@ describe('a download', () => {
     await expect(fetched('/')).rejects.toThrow('ftp: is not supported');
   });
 
+  it('fails when the server is silent for too long, before its answer or in it', async () => {
+    await listen(({ url }, response) => {
+      if (url === '/part') response.write('a part');
+    });
+    for (const path of ['/', '/part']) {
+      const limits = { bytesMax: 1_000, signal: new AbortController().signal };
+      const pieces = download(`${base}${path}`, limits, { ...OPTIONS, silenceMs: 30 });
+      const read = async () => {
+        for await (const _ of pieces);
+      };
+      await expect(read()).rejects.toThrow(/no byte for 30 ms|aborted/);
+    }
+  });
+
   it('fails when the server refuses or cuts the connection, and when it is stopped', async () => {
     const stop = new AbortController();
     await listen((request, response) => {
