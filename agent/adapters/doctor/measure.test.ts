@@ -71,7 +71,11 @@ describe('a question to a server', () => {
   });
 
   it('fails when the answer is cut off', async () => {
-    const { url: endpoint, certificateAuthority, close } = await startTlsServer(({ socket }, response) => {
+    const {
+      url: endpoint,
+      certificateAuthority,
+      close,
+    } = await startTlsServer(({ socket }, response) => {
       response.writeHead(200, { 'content-length': 100 });
       response.write('{', () => socket.destroy());
     });
@@ -126,7 +130,11 @@ describe('the credentials of a machine', () => {
     const { keyId } = await machineKey(rootDirectory);
     await writeEnrolment(rootDirectory, { ...OWNER, keyId, bootstrapTokenId: 'b', nodeLabels: {} });
     const closed = Promise.withResolvers<void>();
-    const { url: endpoint, certificateAuthority, close } = await startTlsServer(({ socket, headers }, response) => {
+    const {
+      url: endpoint,
+      certificateAuthority,
+      close,
+    } = await startTlsServer(({ socket, headers }, response) => {
       socket.once('close', () => closed.resolve());
       response.end(JSON.stringify({ message: headers.authorization?.slice(0, 9) }));
     });

@@ -1,12 +1,20 @@
 import { createSocket } from 'node:dgram';
 import { Resolver } from 'node:dns/promises';
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { decode, encode, RECURSION_DESIRED } from 'dns-packet';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { listenOnLoopback } from '../../../shared/host/loopback.ts';
 import { until } from '../../../test/support/until.ts';
 import type { NameAnswer } from '../../rules/services/names.ts';
-import { firstMessage, type NameServer, type NameServerOptions, QuestionRate, serveNames } from './name-server.ts';
+import {
+  firstMessage,
+  type NameServer,
+  type NameServerOptions,
+  QuestionRate,
+  resolversToAsk,
+  serveNames,
+} from './name-server.ts';
 
 const HOST = '127.0.0.1';
 const address = (name: string, data: string): NameAnswer => ({
@@ -28,6 +36,9 @@ function clusterAnswer(name: string, type: string): NameAnswer {
   if (name === 'many.cluster.local') return many(name);
   if (name === 'alias.cluster.local') {
     return { kind: 'alias', target: 'mail.example', record: { name, type: 'CNAME', data: 'mail.example' } };
+  }
+  if (name === 'dot.cluster.local') {
+    return { kind: 'alias', target: 'mail.example.', record: { name, type: 'CNAME', data: 'mail.example' } };
   }
   if (name === 'loop.cluster.local')
     return { kind: 'alias', target: name, record: { name, type: 'CNAME', data: name } };
@@ -122,6 +133,7 @@ describe('the server of names', () => {
 
   it('follows an alias to a name elsewhere, and one to itself not for ever', async () => {
     expect(await resolver().resolve4('alias.cluster.local')).toEqual(['192.0.2.25']);
+    expect(await resolver().resolve4('dot.cluster.local')).toEqual(['192.0.2.25']);
     expect(await resolver().resolveCname('alias.cluster.local')).toEqual(['mail.example']);
     await codeOf(resolver().resolve4('loop.cluster.local'));
     expect(await resolver().resolve4('web.cluster.local')).toEqual(['10.96.0.10']);
@@ -140,7 +152,7 @@ describe('the server of names', () => {
   it('says for how long a name or a kind of record does not exist', async () => {
     const socket = createSocket('udp4');
     onTestFinished(() => void socket.close());
-    const ask = async (name: string, type: 'A' | 'AAAA') => {
+    const ask = async (name: string, type: 'A' | 'AAAA' | 'CNAME') => {
       const flags = RECURSION_DESIRED;
       socket.send(encode({ type: 'query', id: 5, flags, questions: [{ name, type }] }), server.port, HOST);
       return decode((await once(socket, 'message'))[0]);
@@ -164,6 +176,60 @@ describe('the server of names', () => {
       expect(answer.answers).toHaveLength(isHere ? 1 : 0);
     }
     expect((await ask('loop.cluster.local', 'A')).answers).toHaveLength(8);
+    // The alias itself, and not what is behind it.
+    expect((await ask('alias.cluster.local', 'CNAME')).answers).toMatchObject([
+      { type: 'CNAME', data: 'mail.example' },
+    ]);
+    expect(asked).toEqual([]);
+  });
+
+  it.each([
+    ['the answer', 0, 4, ['192.0.2.7']],
+    ['an answer to another question', 1, 4, 'ESERVFAIL'],
+    ['less than a header', 0, -8, 'ESERVFAIL'],
+  ])('takes over TCP from a resolver %s', async (_what, numberAhead, bytesMore, outcome) => {
+    const other = createServer((socket) => {
+      socket.once('data', (bytes: Buffer) => {
+        const query = decode(bytes.subarray(2));
+        const answers = [{ name: 'tcp.example', type: 'A' as const, data: '192.0.2.7' }];
+        const whole = encode({ type: 'response', ...query, answers, id: (query.id ?? 0) + numberAhead });
+        const answer = bytesMore < 0 ? whole.subarray(0, 12 + bytesMore) : whole;
+        socket.end(Buffer.concat([Buffer.from([0, answer.length]), answer]));
+      });
+    });
+    onTestFinished(() => void other.close());
+    const one = await serve({ resolvers: async () => [HOST], resolverPort: await listenOnLoopback(other) });
+    onTestFinished(() => one.close());
+    const socket = connect(one.port, HOST);
+    onTestFinished(() => void socket.destroy());
+    const question = encode({ type: 'query', id: 6, questions: [{ name: 'tcp.example', type: 'A' }] });
+    socket.write(Buffer.concat([Buffer.from([0, question.length]), question]));
+    const [bytes] = (await once(socket, 'data')) as [Buffer];
+    const answer = decode(bytes.subarray(2));
+    const addresses = answer.answers?.map((each) => (each.type === 'A' ? each.data : each.type));
+    expect(answer.id).toBe(6);
+    expect(answer.rcode === 'SERVFAIL' ? 'ESERVFAIL' : addresses).toEqual(outcome);
+  });
+
+  it('asks a resolver over UDP that does not answer over TCP, for what is behind an alias', async () => {
+    const other = createSocket('udp4');
+    onTestFinished(() => void other.close());
+    other.on('message', (bytes, { port }) => {
+      // Neither is an answer to the question.
+      other.send(bytes.subarray(0, 4), port, HOST);
+      other.send(encode({ type: 'response', id: ((decode(bytes).id ?? 0) + 1) % 0x1_0000 }), port, HOST);
+      const answers = [{ name: 'mail.example', type: 'A' as const, data: '192.0.2.8' }];
+      other.send(encode({ ...decode(bytes), type: 'response', answers }), port, HOST);
+    });
+    await new Promise<void>((resolve) => other.bind(0, HOST, resolve));
+    const one = await serve({ resolvers: async () => [HOST], resolverPort: other.address().port });
+    onTestFinished(() => one.close());
+    expect(await resolver(one.port).resolve4('alias.cluster.local')).toEqual(['192.0.2.8']);
+  });
+
+  it('asks three resolvers, and never itself', () => {
+    expect(resolversToAsk(['a', 'b', 'c', 'd', 'e'], 'b')).toEqual(['a', 'c', 'd']);
+    expect(resolversToAsk(['a', 'b'], undefined)).toEqual(['a', 'b']);
   });
 
   it('survives what is no question, and refuses what is malformed', async () => {
@@ -187,6 +253,10 @@ describe('the server of names', () => {
   it.each([
     ['no question', {}],
     ['two questions', { questions: [question, question] }],
+    [
+      'five records of three kinds',
+      { questions: [question], answers: [record, record], authorities: [record, record], additionals: [record] },
+    ],
     ['five records', { questions: [question], additionals: [EDNS, record, record, record, record] }],
     ['more than 4,096 bytes', { questions: [question], additionals: [padding] }],
   ])('refuses %s before it reads them: a header may promise 65,535 in a few bytes', async (_case, parts) => {
@@ -249,9 +319,18 @@ describe('the server of names', () => {
     [[], undefined],
     [[0], undefined],
     [[0, 1], undefined],
-    [[0, 0], [[], []]],
-    [[0, 1, 7], [[7], []]],
-    [[0, 1, 7, 0], [[7], [0]]],
+    [
+      [0, 0],
+      [[], []],
+    ],
+    [
+      [0, 1, 7],
+      [[7], []],
+    ],
+    [
+      [0, 1, 7, 0],
+      [[7], [0]],
+    ],
     [[1, 0, 7], undefined],
   ])('reads from the bytes %j of a stream %j', (bytes, parts) => {
     const first = firstMessage(Buffer.from(bytes));
@@ -268,6 +347,48 @@ describe('the server of names', () => {
     expect(fault).toMatchObject({ code: 'ECONNREFUSED' });
     await (await serve({ port: one.port })).close();
   }, 8_000);
+
+  const sizedPadding = (length: number) => ({ ...EDNS, options: [{ code: 12 as const, length }] });
+  it.each([
+    ['four records', { answers: [record], authorities: [record], additionals: [EDNS, record] }, 0],
+    // A header, a question of 23 bytes, and 15 bytes of EDNS around the padding.
+    ['4,096 bytes', { additionals: [sizedPadding(4_096 - 50)] }, 4_096],
+  ])('accepts a question with %s', async (_case, parts, length) => {
+    const socket = createSocket('udp4');
+    onTestFinished(() => void socket.close());
+    const bytes = encode({ type: 'query', id: 9, questions: [question], ...parts });
+    if (length > 0) expect(bytes).toHaveLength(length);
+    socket.send(bytes, server.port, HOST);
+    expect(decode((await once(socket, 'message'))[0])).toMatchObject({ id: 9, rcode: 'NOERROR' });
+  });
+
+  it('answers up to 65,535 bytes over TCP', async () => {
+    const count = (addresses: number): NameAnswer => ({
+      kind: 'records',
+      answers: Array.from({ length: addresses }, () => ({ name: 'x', type: 'A' as const, data: '10.0.0.1' })),
+      additionals: [],
+    });
+    const sized = await serve({ answer: (name) => count(Number(name)) });
+    onTestFinished(() => sized.close());
+    // A header, a question of 6 bytes around its name, and 17 for each address.
+    for (const [nameLength, isWhole] of [
+      [16, true],
+      [17, false],
+    ] as const) {
+      const socket = connect(sized.port, HOST);
+      onTestFinished(() => void socket.destroy());
+      const name = '3853'.padStart(nameLength, '0');
+      const bytes = encode({ type: 'query', id: 4, questions: [{ name, type: 'A' }] });
+      socket.end(Buffer.concat([Buffer.from([0, bytes.length]), bytes]));
+      let received = Buffer.alloc(0);
+      for await (const piece of socket) {
+        received = Buffer.concat([received, piece]);
+        if (firstMessage(received) !== undefined) break;
+      }
+      const answer = firstMessage(received)?.message ?? Buffer.alloc(0);
+      expect([answer.length, decode(answer).flag_tc]).toEqual(isWhole ? [65_535, false] : [35, true]);
+    }
+  });
 
   it('answers the questions of one connection in their order', async () => {
     const socket = connect(server.port, HOST);
@@ -370,7 +491,9 @@ describe('the rate of questions', () => {
 
   it('is a thousand in a second for one client, and two thousand for all, dropped ones included', () => {
     const rate = new QuestionRate();
-    expect([accepted(rate, 'a', 5_000), accepted(rate, 'b', 5_999), accepted(rate, 'c', 5_999)]).toEqual([1_000, 500, 0]);
+    expect([accepted(rate, 'a', 5_000), accepted(rate, 'b', 5_999), accepted(rate, 'c', 5_999)]).toEqual([
+      1_000, 500, 0,
+    ]);
     expect([accepted(rate, 'a', 6_000), accepted(rate, 'a', 6_500)]).toEqual([1_000, 0]);
     expect(accepted(rate, 'a', 7_000)).toBe(1_000);
   });

@@ -19,6 +19,7 @@ import {
   RECURSION_DESIRED,
   TRUNCATED_RESPONSE,
 } from 'dns-packet';
+import { defined } from '../../../shared/defined.ts';
 import type { QuestionOutcome } from '../../app/services/service-parts.ts';
 import type { NameAnswer, NameRecord } from '../../rules/services/names.ts';
 import { TTL_SECONDS } from '../../rules/services/names.ts';
@@ -251,12 +252,9 @@ class Questions {
   /** The answer of the first resolver that answers; undefined: none does. */
   async #forwarded(bytes: Buffer, way: Way): Promise<Buffer | undefined> {
     const { resolvers, resolverPort = DNS_PORT, address } = this.#options;
-    const all = await resolvers();
-    // Asked itself, it would ask itself again.
-    for (const host of all.filter((each) => each !== address || resolverPort !== DNS_PORT).slice(0, RESOLVERS_MAX)) {
+    for (const host of resolversToAsk(await resolvers(), resolverPort === DNS_PORT ? address : undefined)) {
       const numbered = Buffer.from(bytes);
-      const id = randomInt(0x1_0000);
-      numbered.writeUInt16BE(id, 0);
+      numbered.writeUInt16BE(randomInt(0x1_0000), 0);
       const ask = way === 'udp' ? askByUdp : askByTcp;
       const answer = await ask(
         numbered,
@@ -264,7 +262,7 @@ class Questions {
         resolverPort,
         AbortSignal.any([this.#stop.signal, AbortSignal.timeout(RESOLVER_MS)]),
       );
-      if (answer === undefined || answer.length < HEADER_BYTES || answer.readUInt16BE(0) !== id) continue;
+      if (answer === undefined) continue;
       answer.writeUInt16BE(bytes.readUInt16BE(0), 0);
       return answer;
     }
@@ -303,7 +301,7 @@ function response(
   const edns = query.additionals?.find((each) => each.type === 'OPT');
   const wanted = (query.flags ?? 0) & RECURSION_DESIRED;
   const common = {
-    ...(query.id === undefined ? {} : { id: query.id }),
+    ...defined({ id: query.id }),
     type: 'response' as const,
     questions: query.questions ?? [],
   };
@@ -354,6 +352,13 @@ function decoded(bytes: Buffer): Packet | undefined {
   }
 }
 
+/** @param own the address of this server: asked itself, it would ask itself again */
+export const resolversToAsk = (all: readonly string[], own: string | undefined): readonly string[] =>
+  all.filter((each) => each !== own).slice(0, RESOLVERS_MAX);
+
+const isAnswerTo = (question: Buffer, answer: Buffer): boolean =>
+  answer.length >= HEADER_BYTES && answer.readUInt16BE(0) === question.readUInt16BE(0);
+
 /** Of a TCP stream, and what follows. Undefined: more bytes are to come. */
 export function firstMessage(received: Buffer): { readonly message: Buffer; readonly rest: Buffer } | undefined {
   if (received.length < LENGTH_BYTES) return undefined;
@@ -384,7 +389,7 @@ const askByUdp = (bytes: Buffer, host: string, port: number, stop: AbortSignal):
     const onAbort = (): void => end();
     socket.on('error', onAbort);
     socket.on('message', (answer) => {
-      if (answer.length >= HEADER_BYTES && answer.readUInt16BE(0) === bytes.readUInt16BE(0)) end(answer);
+      if (isAnswerTo(bytes, answer)) end(answer);
     });
     stop.addEventListener('abort', onAbort, { once: true });
     // Its argument is the error, if there is one: no error event follows.
@@ -402,7 +407,7 @@ const askByTcp = (bytes: Buffer, host: string, port: number, stop: AbortSignal):
       received = Buffer.concat([received, piece]);
       const first = firstMessage(received);
       if (first === undefined) return;
-      resolve(first.message);
+      resolve(isAnswerTo(bytes, first.message) ? first.message : undefined);
       socket.destroy();
     });
     socket.on('error', () => resolve(undefined));
