@@ -184,9 +184,9 @@ describe('the server of names', () => {
   });
 
   it.each([
-    ['the answer', 0, 4, ['192.0.2.7']],
-    ['an answer to another question', 1, 4, 'ESERVFAIL'],
-    ['less than a header', 0, -8, 'ESERVFAIL'],
+    ['the answer', 0, 0, 'NOERROR'],
+    ['an answer to another question', 1, 0, 'SERVFAIL'],
+    ['less than a header', 0, -8, 'SERVFAIL'],
   ])('takes over TCP from a resolver %s', async (_what, numberAhead, bytesMore, outcome) => {
     const other = createServer((socket) => {
       socket.once('data', (bytes: Buffer) => {
@@ -207,8 +207,8 @@ describe('the server of names', () => {
     const [bytes] = (await once(socket, 'data')) as [Buffer];
     const answer = decode(bytes.subarray(2));
     const addresses = answer.answers?.map((each) => (each.type === 'A' ? each.data : each.type));
-    expect(answer.id).toBe(6);
-    expect(answer.rcode === 'SERVFAIL' ? 'ESERVFAIL' : addresses).toEqual(outcome);
+    expect(answer).toMatchObject({ id: 6, rcode: outcome });
+    expect(addresses).toEqual(outcome === 'NOERROR' ? ['192.0.2.7'] : []);
   });
 
   it('asks a resolver over UDP that does not answer over TCP, for what is behind an alias', async () => {
@@ -291,7 +291,7 @@ describe('the server of names', () => {
     ] as const) {
       const { length, answer } = await ask(addresses, nameLength, additionals);
       expect([length, answer.flag_tc, answer.answers?.length, answer.additionals?.length]).toEqual(outcome);
-      expect([answer.id, answer.flag_aa, answer.flag_ra, answer.rcode]).toEqual([3, true, true, 'NOERROR']);
+      expect(answer).toMatchObject({ id: 3, flag_aa: true, flag_ra: true, rcode: 'NOERROR' });
     }
     const other = { ...EDNS, type: 'TXT' as const, data: 'x' } as unknown as typeof EDNS;
     expect((await ask(1, 1, [other, EDNS])).answer.additionals).toEqual([EDNS]);
