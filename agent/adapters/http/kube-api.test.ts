@@ -9,6 +9,7 @@ import { startTlsServer, startTunnelProxy } from '../../../test/support/tls-serv
 import { until } from '../../../test/support/until.ts';
 import type { Credentials } from '../../ports/credentials.ts';
 import type { KubeRequest } from '../../ports/kube-api.ts';
+import { COLLECT_HEADER } from '../../rules/relay.ts';
 import { createDialler } from './dial.ts';
 import { createHttpKubeApi, type HttpKubeApiOptions } from './kube-api.ts';
 
@@ -178,6 +179,8 @@ describe('one client', () => {
       ((await api.send(request)) as { body: Record<string, string> }).body;
     expect(await headersOf(get)).toMatchObject({ 'user-agent': 'nodekeeper-agent', accept: 'application/json' });
     expect(await headersOf(get)).not.toHaveProperty('prefer');
+    expect(await headersOf(get)).not.toHaveProperty(COLLECT_HEADER);
+    expect(await headersOf({ ...get, collectMs: 700 })).toMatchObject({ [COLLECT_HEADER]: '700' });
     expect(await headersOf({ ...get, method: 'PUT', body: { é: 1 }, prefersMinimal: true })).toMatchObject({
       ...{ prefer: 'return=minimal', 'content-length': '8' },
     });

@@ -43,7 +43,7 @@ function isLoopback(host: string): boolean {
 function isException(text: string, host: string, port: string): boolean {
   if (text === '') return false;
   if (text === '*') return true;
-  const [network = '', prefix] = text.split('/');
+  const [network, prefix] = text.split('/') as [string, string?];
   if (prefix !== undefined) return isIP(host) !== 0 && isWithin(host, network, prefix);
   if (isIP(bareHost(text)) !== 0) return bareHost(text) === host;
   const match = /^(.*):(\d+)$/.exec(text);

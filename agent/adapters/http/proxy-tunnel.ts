@@ -38,7 +38,7 @@ export function openTunnel(link: Duplex, { proxy, authority, timeoutMs }: Tunnel
         if (received.length > ANSWER_BYTES_MAX) finish(new Error(`the answer of the proxy ${proxy.host} is too long`));
         return;
       }
-      const [status = ''] = received.toString('latin1').split('\r\n', 1);
+      const status = received.toString('latin1', 0, received.indexOf('\r\n'));
       if (!/^HTTP\/1\.\d 2\d\d\b/.test(status)) {
         finish(new Error(`the proxy ${proxy.host} answered ${status}`));
         return;

@@ -64,7 +64,7 @@ function getOnce(url: URL, headers: Headers, over: AbortSignal): Promise<OnceRes
     const fail = (cause: NodeJS.ErrnoException): void => {
       const why = over.aborted
         ? 'context deadline exceeded (Client.Timeout exceeded while awaiting headers)'
-        : GO_ERRORS[cause.code ?? ''] === undefined
+        : GO_ERRORS[String(cause.code)] === undefined
           ? cause.message
           : `dial tcp ${addressOf(url.hostname, Number(url.port))}: ${goText(cause)}`;
       resolve({ kind: 'failed', message: `Get "${url.href}": ${why}` });
@@ -118,7 +118,7 @@ function headersOf({ headers }: HttpTarget): Headers {
   if (!all.has('accept')) all.set('accept', ['*/*']);
   else if (all.get('accept')?.[0] === '') all.delete('accept');
   all.set('connection', ['close']);
-  return Object.fromEntries([...all].map(([name, values]) => [name, values.length === 1 ? (values[0] ?? '') : values]));
+  return Object.fromEntries([...all].map(([name, values]) => [name, values.length === 1 ? values.join() : values]));
 }
 
 /** Undefined for a host that no URL can have. */
@@ -128,4 +128,4 @@ const urlOf = ({ scheme, host, port, path }: HttpTarget): URL | undefined =>
 const addressOf = (host: string, port: number): string =>
   host.includes(':') && !host.startsWith('[') ? `[${host}]:${port}` : `${host}:${port}`;
 
-const goText = (cause: NodeJS.ErrnoException): string => GO_ERRORS[cause.code ?? ''] ?? cause.message;
+const goText = (cause: NodeJS.ErrnoException): string => GO_ERRORS[String(cause.code)] ?? cause.message;
