@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events';
 import type { RequestListener } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import { createServer, type Socket } from 'node:net';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { makeAuthority, makeServerCertificate } from '../../../shared/host/certificate.ts';
 import { listenOnLoopback } from '../../../shared/host/loopback.ts';
 import { startTlsServer, startTunnelProxy } from '../../../test/support/tls-server.ts';
@@ -87,7 +87,7 @@ describe('requests to the API', () => {
     const { api } = await world(
       ({ headers }, response) => response.end(JSON.stringify({ authorization: headers.authorization })),
       {
-        isRelay,
+        ...(isRelay ? { isRelay } : {}),
         credentials: {
           bearer: async (use) => (use.kind === 'boundBeat' ? `${use.kind} ${String(use.body)}` : use.kind),
           answered: () => false,
@@ -230,9 +230,10 @@ describe('one client', () => {
     const { api } = await world((_, response) => response.end('{}'));
     const stopper = new AbortController();
     const listeners = () => getEventListeners(stopper.signal, 'abort').length;
-    const sent = api.send({ ...get, signal: stopper.signal, timeoutMs: 3_600_000 });
-    await sent;
-    expect(listeners()).toBe(0);
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    await api.send({ ...get, signal: stopper.signal, timeoutMs: 3_600_000 });
+    expect([listeners(), vi.getTimerCount()]).toEqual([0, 0]);
   });
 
   it('that is stopped before it begins sends nothing', async () => {
@@ -308,11 +309,25 @@ describe('no answer', () => {
     expect(await api.send({ ...get, signal: stopper.signal })).toMatchObject({ kind: 'failed' });
   });
 
-  it('comes without a token', async () => {
-    const { api } = await world((_, response) => response.end('{}'), {
-      credentials: { bearer: () => Promise.reject(new Error('not yet')), answered: () => false },
-    });
+  it('comes without a token, and none is asked for twice', async () => {
+    let asked = 0;
+    const bearer = () => {
+      asked += 1;
+      return Promise.reject(new Error('not yet'));
+    };
+    const { api } = await world((_, response) => response.end('{}'), { credentials: { bearer, answered: () => false } });
     expect(await api.send(get)).toMatchObject({ kind: 'failed', cause: new Error('not yet') });
+    expect(asked).toBe(1);
+  });
+
+  it('comes over a connection that breaks, and the request is sent once', async () => {
+    let requests = 0;
+    const { api } = await world(({ socket }) => {
+      requests += 1;
+      socket.destroy();
+    });
+    expect(await api.send(get)).toMatchObject({ kind: 'failed' });
+    expect(requests).toBe(1);
   });
 });
 
