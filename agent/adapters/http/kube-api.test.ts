@@ -174,10 +174,11 @@ describe('requests to the API', () => {
 
 describe('one client', () => {
   it('says who it is, and asks for less only where that is enough', async () => {
-    const { api } = await world((request, response) => response.end(JSON.stringify(request.headers)));
+    const { api, server } = await world((request, response) => response.end(JSON.stringify(request.headers)));
     const headersOf = async (request: KubeRequest) =>
       ((await api.send(request)) as { body: Record<string, string> }).body;
     expect(await headersOf(get)).toMatchObject({ 'user-agent': 'nodekeeper-agent', accept: 'application/json' });
+    expect(await headersOf(get)).toMatchObject({ host: new URL(server.url).host });
     expect(await headersOf(get)).not.toHaveProperty('prefer');
     expect(await headersOf(get)).not.toHaveProperty(COLLECT_HEADER);
     expect(await headersOf({ ...get, collectMs: 700 })).toMatchObject({ [COLLECT_HEADER]: '700' });
@@ -305,7 +306,7 @@ describe('no answer', () => {
     const stopper = new AbortController();
     const answer = api.send({ ...get, signal: stopper.signal });
     stopper.abort();
-    expect(await answer).toMatchObject({ kind: 'failed' });
+    expect(await answer).toMatchObject({ kind: 'failed', cause: { message: 'stopped' } });
     expect(await api.send({ ...get, signal: stopper.signal })).toMatchObject({ kind: 'failed' });
   });
 
@@ -315,7 +316,9 @@ describe('no answer', () => {
       asked += 1;
       return Promise.reject(new Error('not yet'));
     };
-    const { api } = await world((_, response) => response.end('{}'), { credentials: { bearer, answered: () => false } });
+    const { api } = await world((_, response) => response.end('{}'), {
+      credentials: { bearer, answered: () => false },
+    });
     expect(await api.send(get)).toMatchObject({ kind: 'failed', cause: new Error('not yet') });
     expect(asked).toBe(1);
   });

@@ -145,7 +145,7 @@ function sendRequest(request: PreparedRequest, connection: Connection): Promise<
     };
     outgoing.on('error', (cause) => finish({ kind: 'failed', cause }));
     if (signal?.aborted) abort();
-    else signal?.addEventListener('abort', abort, { once: true });
+    else signal?.addEventListener('abort', abort);
     outgoing.end(request.bytes);
   });
 }
@@ -157,7 +157,7 @@ function requestOptions(
   return {
     agent,
     host: bareHost(server.hostname),
-    port: server.port === '' ? 443 : Number(server.port),
+    port: server.port || 443,
     method,
     path: `${server.pathname.replace(/\/$/, '')}${path}`,
     headers: {

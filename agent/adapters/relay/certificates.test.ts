@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { describe, expect, it } from 'vitest';
 import { listenOnLoopback } from '../../../shared/host/loopback.ts';
-import { makeRelayCertificate, makeSiteAuthority } from './certificates.ts';
+import { type CertifiedKey, makeRelayCertificate, makeSiteAuthority } from './certificates.ts';
 
 const nowMs = Date.UTC(2026, 10, 20);
 const names = ['relay.site.example', '127.0.0.1', '::1', '2001:db8::7:1', '::ffff:10.0.0.7', '64:ff9b::a00:8'];
@@ -30,6 +30,43 @@ describe('the certificates of a site', () => {
   it('have dates after 2049 in the long form', () => {
     const far = makeSiteAuthority({ commonName: 'far', nowMs, validDays: 20_000 });
     expect(new X509Certificate(far.certificatePem).validTo).toMatch(/2081/);
+    const turn = makeSiteAuthority({ commonName: 'turn', nowMs: Date.UTC(2049, 11, 31), validDays: 1 });
+    const { validFrom, validTo } = new X509Certificate(turn.certificatePem);
+    expect([validFrom, validTo]).toEqual(['Dec 30 00:00:00 2049 GMT', 'Jan  1 00:00:00 2050 GMT']);
+  });
+
+  const extensionsOf = ({ certificatePem }: CertifiedKey): readonly string[] => {
+    const text = execFileSync('openssl', ['x509', '-noout', '-text'], { input: certificatePem }).toString();
+    return (
+      text
+        .split('X509v3 extensions:')[1]
+        ?.split('Signature Algorithm')[0]
+        ?.split('\n')
+        .map((line) => line.trim()) ?? []
+    );
+  };
+  const afterLine = (lines: readonly string[], line: string): string | undefined => lines[lines.indexOf(line) + 1];
+
+  it('say what their keys are for', () => {
+    const [site, server] = [extensionsOf(authority), extensionsOf(relay)];
+    expect(afterLine(site, 'X509v3 Basic Constraints: critical')).toBe('CA:TRUE, pathlen:0');
+    expect(afterLine(site, 'X509v3 Key Usage: critical')).toBe('Certificate Sign, CRL Sign');
+    expect(afterLine(server, 'X509v3 Basic Constraints: critical')).toBe('CA:FALSE');
+    expect(afterLine(server, 'X509v3 Key Usage: critical')).toBe('Digital Signature');
+    expect(afterLine(server, 'X509v3 Extended Key Usage:')).toBe('TLS Web Server Authentication');
+    const keyOf = (lines: readonly string[]) => afterLine(lines, 'X509v3 Subject Key Identifier:');
+    expect(keyOf(site)).toMatch(/^([0-9A-F]{2}:){19}[0-9A-F]{2}$/);
+    expect(keyOf(server)).not.toBe(keyOf(site));
+    for (const lines of [site, server]) {
+      expect(afterLine(lines, 'X509v3 Authority Key Identifier:')?.replace(/^keyid:/, '')).toBe(keyOf(site));
+    }
+  });
+
+  it('are of the name of a relay, from a day before they are made', () => {
+    const { subject, validFrom } = new X509Certificate(relay.certificatePem);
+    expect([subject, Date.parse(validFrom)]).toEqual(['CN=relay.site.example', nowMs - 86_400_000]);
+    const unnamed = makeRelayCertificate(authority, { names: [], nowMs, validDays: 1 });
+    expect(new X509Certificate(unnamed.certificatePem).subject).toBe('CN=relay');
   });
 
   it('have serial numbers of their own', () => {
@@ -38,7 +75,8 @@ describe('the certificates of a site', () => {
       () => new X509Certificate(makeRelayCertificate(authority, { names, nowMs, validDays: 1 }).certificatePem),
     ).map(({ serialNumber }) => serialNumber);
     expect(new Set(serials).size).toBe(50);
-    expect(serials.every((serial) => serial.length === 32)).toBe(true);
+    // Positive, and without a leading zero byte.
+    expect(serials.every((serial) => /^[4-7][0-9A-F]{31}$/.test(serial))).toBe(true);
   });
 
   it('are refused with the key of another authority', () => {
