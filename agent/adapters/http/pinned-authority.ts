@@ -4,7 +4,7 @@
  * connection verifies the whole chain.
  */
 import { X509Certificate } from 'node:crypto';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 import { connect, type DetailedPeerCertificate } from 'node:tls';
@@ -12,6 +12,7 @@ import { defined } from '../../../shared/defined.ts';
 import { authorityHash } from '../../../shared/host/authority-hash.ts';
 import { AgentStartError } from '../../app/start-checks.ts';
 import type { AgentConfig } from '../../config.ts';
+import { makeDirectory } from '../system/directory.ts';
 import { bareHost } from './proxy-choice.ts';
 
 /** In the root directory: the authority that was found. Later starts need no server for it. */
@@ -37,7 +38,7 @@ export async function withPinnedAuthority(config: AgentConfig): Promise<AgentCon
   }
   const pem = new X509Certificate(found).toString();
   try {
-    await mkdir(rootDirectory, { recursive: true, mode: 0o700 });
+    makeDirectory(rootDirectory, 0o700);
     await writeFile(join(rootDirectory, PINNED_AUTHORITY_FILE), pem);
   } catch {
     // The next start asks the server again. A root directory that cannot be used is reported by the start itself.
@@ -51,7 +52,7 @@ function presentedBy({ hostname, port }: URL): Promise<Buffer[]> {
   return new Promise((resolve, reject) => {
     const socket = connect({
       host,
-      port: port === '' ? 443 : Number(port),
+      port: Number(port || 443),
       rejectUnauthorized: false,
       ...defined({ servername: isIP(host) === 0 ? host : undefined }),
     });

@@ -13,6 +13,7 @@ import { until } from '../../../test/support/until.ts';
 import { GracefulShutdown } from '../../app/shutdown/graceful-shutdown.ts';
 import { ShutdownPhase } from '../../app/shutdown/shutdown-phase.ts';
 import { SleepWatch } from '../../app/sleep-watch.ts';
+import { readShutdown } from '../doctor/measure.ts';
 import { type Logind, logind } from './logind.ts';
 
 const missing = missingPackages();
@@ -80,6 +81,7 @@ describe.skipIf(missing.length > 0)(`logind on a bus of its own${why}`, () => {
   it('reads the delay', async () => {
     await bus.grantDelay(5_000);
     expect(await open().delayMaxMs()).toBe(5_000);
+    expect(await readShutdown(bus.address)).toEqual({ kind: 'logind', delayMaxMs: 5_000 });
   });
 
   it('holds a lock that logind lists, until it is released, and again', async () => {

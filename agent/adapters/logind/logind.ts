@@ -133,7 +133,7 @@ async function isListed(bus: SystemBus, { what, who, why, mode }: Inhibitor): Pr
     path: LOGIND_PATH,
     interface: LOGIND_MANAGER,
     member: 'ListInhibitors',
-  })) as readonly [(readonly (readonly unknown[])[])?];
+  })) as readonly [readonly (readonly unknown[])[]];
   const ours = [what, who, why, mode];
-  return (inhibitors ?? []).some((inhibitor) => ours.every((part, index) => inhibitor[index] === part));
+  return inhibitors.some((inhibitor) => ours.every((part, index) => inhibitor[index] === part));
 }
