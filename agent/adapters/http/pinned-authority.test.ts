@@ -10,7 +10,7 @@ import { freePort, listenOnLoopback } from '../../../shared/host/loopback.ts';
 import { folderForTest } from '../../../test/support/folder-for-test.ts';
 import { AgentStartError } from '../../app/start-checks.ts';
 import type { AgentConfig } from '../../config.ts';
-import { PINNED_AUTHORITY_FILE, withPinnedAuthority } from './pinned-authority.ts';
+import { chainOf, PINNED_AUTHORITY_FILE, withPinnedAuthority } from './pinned-authority.ts';
 
 async function served() {
   const nowMs = Date.now();
@@ -104,5 +104,25 @@ describe('the authority of a server', () => {
       const config = configOf({ endpoint: 'https://127.0.0.1:1', ...more });
       expect(await withPinnedAuthority(config)).toBe(config);
     }
+  });
+});
+
+describe('the chain of a certificate', () => {
+  const issued = (name: string, issuerCertificate?: object) => ({ raw: Buffer.from(name), issuerCertificate }) as object;
+  const names = (presented: object) => chainOf(presented).map(String);
+
+  it('ends where no issuer is presented, or at a certificate that is its own issuer', () => {
+    expect(names({})).toEqual([]);
+    expect(names(issued('a'))).toEqual(['a']);
+    expect(names(issued('a', issued('b', {})))).toEqual(['a', 'b']);
+    const root = { raw: Buffer.from('root') };
+    expect(names(issued('a', Object.assign(root, { issuerCertificate: root })))).toEqual(['a', 'root']);
+  });
+
+  it('is read up to ten certificates', () => {
+    const chain = (left: number): object => issued(`c${left}`, left === 0 ? undefined : chain(left - 1));
+    expect(names(chain(11))).toHaveLength(10);
+    expect(names(chain(9))).toHaveLength(10);
+    expect(names(chain(8))).toHaveLength(9);
   });
 });

@@ -7,7 +7,7 @@ import { X509Certificate } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
-import { connect, type DetailedPeerCertificate } from 'node:tls';
+import { connect } from 'node:tls';
 import { defined } from '../../../shared/defined.ts';
 import { authorityHash } from '../../../shared/host/authority-hash.ts';
 import { AgentStartError } from '../../app/start-checks.ts';
@@ -19,6 +19,12 @@ import { bareHost } from './proxy-choice.ts';
 export const PINNED_AUTHORITY_FILE = 'authority.pem';
 const ANSWER_MS = 10_000;
 const CHAIN_MAX = 10;
+
+/** What is read of a certificate that a server presents. `raw` is absent when it presents none. */
+interface Issued {
+  readonly raw?: Buffer;
+  readonly issuerCertificate?: Issued;
+}
 
 /** @throws AgentStartError when the server does not answer, or presents no authority of this hash */
 export async function withPinnedAuthority(config: AgentConfig): Promise<AgentConfig> {
@@ -64,13 +70,19 @@ function presentedBy({ hostname, port }: URL): Promise<Buffer[]> {
     };
     socket.once('error', (cause) => finish(() => reject(cause)));
     socket.once('secureConnect', () => {
-      const found: Buffer[] = [];
-      let next: DetailedPeerCertificate | undefined = socket.getPeerCertificate(true);
-      while (next?.raw !== undefined && found.length < CHAIN_MAX && !found.some((each) => each.equals(next!.raw))) {
-        found.push(next.raw);
-        next = next.issuerCertificate;
-      }
+      const found = chainOf(socket.getPeerCertificate(true));
       finish(() => resolve(found));
     });
   });
+}
+
+/** A certificate and those of its issuers. The last one is its own issuer, or none is presented. */
+export function chainOf(presented: Issued): Buffer[] {
+  const found: Buffer[] = [];
+  for (let next: Issued | undefined = presented; next?.raw !== undefined; next = next.issuerCertificate) {
+    const { raw } = next;
+    if (found.length === CHAIN_MAX || found.some((each) => each.equals(raw))) break;
+    found.push(raw);
+  }
+  return found;
 }
