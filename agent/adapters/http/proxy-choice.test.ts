@@ -17,6 +17,7 @@ describe('the proxy to a server', () => {
     ['https://api.example.com', 'other.com,ample.com'],
     ['https://example.com', '.example.com'],
     ['https://api.example.com', 'api.example.com:8443'],
+    ['https://api.example.com:6443', 'api.example.com:443'],
     ['https://10.1.2.3', '10.2.0.0/16, 10.1.2.4'],
     ['https://10.1.2.3', 'nonsense/99,/,::/0'],
   ])('leads to %s with NO_PROXY=%j', (server, exceptions) => {
@@ -28,6 +29,7 @@ describe('the proxy to a server', () => {
     ['https://api.example.com', 'x, Example.com'],
     ['https://api.example.com', '.example.com'],
     ['https://api.example.com', 'api.example.com:443'],
+    ['https://api.example.com:6443', 'api.example.com:6443'],
     ['https://10.1.2.3', '10.1.0.0/16'],
     ['https://[fd00::5]', 'fd00::/8'],
     ['https://[fd00::5]', '[fd00::5]'],
@@ -36,6 +38,12 @@ describe('the proxy to a server', () => {
     ['https://[::1]:6443', ''],
   ])('does not stand before %s with NO_PROXY=%j', (server, exceptions) => {
     expect(through(server, exceptions)).toBeUndefined();
+  });
+
+  it('speaks HTTP, also over TLS', () => {
+    for (const proxy of ['http://proxy.corp:3128', 'https://proxy.corp:3128', 'proxy.corp:3128']) {
+      expect(through('https://api.example.com', '', proxy)).toBe('proxy.corp:3128');
+    }
   });
 
   it('is refused when it speaks another protocol', () => {
