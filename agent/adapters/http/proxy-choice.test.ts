@@ -14,10 +14,12 @@ describe('the proxy to a server', () => {
 
   it.each([
     ['https://api.example.com', ''],
+    ['https://api.example.com.', ''],
     ['https://api.example.com', 'other.com,ample.com'],
     ['https://example.com', '.example.com'],
     ['https://api.example.com', 'api.example.com:8443'],
     ['https://api.example.com:6443', 'api.example.com:443'],
+    ['https://api.example.com', 'api.example.com:443x,10.0.0.0/8'],
     ['https://10.1.2.3', '10.2.0.0/16, 10.1.2.4'],
     ['https://10.1.2.3', 'nonsense/99,/,::/0'],
   ])('leads to %s with NO_PROXY=%j', (server, exceptions) => {
@@ -33,6 +35,7 @@ describe('the proxy to a server', () => {
     ['https://10.1.2.3', '10.1.0.0/16'],
     ['https://[fd00::5]', 'fd00::/8'],
     ['https://[fd00::5]', '[fd00::5]'],
+    ['https://[fd00::5]', 'fd00::5'],
     ['https://localhost:6443', ''],
     ['https://127.0.0.2:6443', ''],
     ['https://[::1]:6443', ''],

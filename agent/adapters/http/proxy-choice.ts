@@ -33,7 +33,6 @@ const familyOf = (host: string): 'ipv4' | 'ipv6' => (isIP(host) === 6 ? 'ipv6' :
 
 function isLoopback(host: string): boolean {
   if (host === 'localhost') return true;
-  if (isIP(host) === 0) return false;
   const loopback = new BlockList();
   loopback.addSubnet('127.0.0.0', 8, 'ipv4');
   loopback.addAddress('::1', 'ipv6');
@@ -44,9 +43,9 @@ function isException(text: string, host: string, port: string): boolean {
   if (text === '') return false;
   if (text === '*') return true;
   const [network, prefix] = text.split('/') as [string, string?];
-  if (prefix !== undefined) return isIP(host) !== 0 && isWithin(host, network, prefix);
+  if (prefix !== undefined) return isWithin(host, network, prefix);
   if (isIP(bareHost(text)) !== 0) return bareHost(text) === host;
-  const match = /^(.*):(\d+)$/.exec(text);
+  const match = /(.*):(\d+)$/.exec(text);
   const name = bareHost(match?.[1] ?? text);
   if (match !== null && match[2] !== port) return false;
   if (name.startsWith('.')) return host.endsWith(name);
