@@ -22,6 +22,9 @@ describe('the proxy to a server', () => {
     ['https://api.example.com', 'api.example.com:443x,10.0.0.0/8'],
     ['https://10.1.2.3', '10.2.0.0/16, 10.1.2.4'],
     ['https://10.1.2.3', 'nonsense/99,/,::/0'],
+    ['https://10.1.2.3', '10.1.2.3/,10.1.2.3/x8,10.1.2.3/8x,10.1.2.3/33,10.1.2.3/1e1,10.1.2.3/-1'],
+    ['https://[fd00::5]', 'fd00::/129,10.0.0.0/8'],
+    ['https://api.example.com', 'nonsense/8'],
   ])('leads to %s with NO_PROXY=%j', (server, exceptions) => {
     expect(through(server, exceptions)).toBe('proxy.corp:3128');
   });
@@ -33,7 +36,10 @@ describe('the proxy to a server', () => {
     ['https://api.example.com', 'api.example.com:443'],
     ['https://api.example.com:6443', 'api.example.com:6443'],
     ['https://10.1.2.3', '10.1.0.0/16'],
+    ['https://10.1.2.3', '10.1.2.3/32'],
     ['https://[fd00::5]', 'fd00::/8'],
+    ['https://[fd00::5]', 'fd00::/64'],
+    ['https://[fd00::5]', 'fd00::5/128'],
     ['https://[fd00::5]', '[fd00::5]'],
     ['https://[fd00::5]', 'fd00::5'],
     ['https://localhost:6443', ''],
