@@ -112,8 +112,8 @@ async function answerTo(request: IncomingMessage, { relay }: RelayServerOptions)
     return statusAnswer(413, 'RequestEntityTooLarge', `a heartbeat has at most ${RELAYED_BODY_BYTES_MAX} bytes`);
   }
   const received = relayedRequest({
-    method: request.method ?? '',
-    target: request.url ?? '',
+    method: String(request.method),
+    target: String(request.url),
     authorization: request.headers.authorization,
     collect: request.headers[COLLECT_HEADER]?.toString(),
     body: body.toString('utf8'),
