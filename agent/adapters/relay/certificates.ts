@@ -84,9 +84,9 @@ function addressBytes(address: string): Buffer {
   // The canonical form has at most one `::`. An address that contains one of IPv4 ends with that, such as
   // ::ffff:10.0.0.7.
   const canonical = new SocketAddress({ address, family: 'ipv6' }).address;
-  const [head = '', tail] = canonical.replace(/\d+(?:\.\d+){3}$/, (dotted) => hexGroups(dotted)).split('::', 2);
-  const groupsOf = (text: string): string[] => (text === '' ? [] : text.split(':'));
-  const [first, last] = [groupsOf(head), groupsOf(tail ?? '')];
+  const [head, tail] = canonical.replace(/\d+(?:\.\d+){3}$/, (dotted) => hexGroups(dotted)).split('::', 2);
+  const groupsOf = (text: string | undefined): string[] => (text ? text.split(':') : []);
+  const [first, last] = [groupsOf(head), groupsOf(tail)];
   const zeros = new Array<string>(8 - first.length - last.length).fill('0');
   return Buffer.from([...first, ...zeros, ...last].map((group) => group.padStart(4, '0')).join(''), 'hex');
 }
