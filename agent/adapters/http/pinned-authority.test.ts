@@ -108,7 +108,8 @@ describe('the authority of a server', () => {
 });
 
 describe('the chain of a certificate', () => {
-  const issued = (name: string, issuerCertificate?: object) => ({ raw: Buffer.from(name), issuerCertificate }) as object;
+  const issued = (name: string, issuerCertificate?: object) =>
+    ({ raw: Buffer.from(name), issuerCertificate }) as object;
   const names = (presented: object) => chainOf(presented).map(String);
 
   it('ends where no issuer is presented, or at a certificate that is its own issuer', () => {
