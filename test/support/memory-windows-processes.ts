@@ -117,6 +117,7 @@ export function processCalls(machine: MemoryMachine): Readonly<Record<string, (.
       return true;
     },
     TerminateJobObject(handle: bigint, exitCode: number) {
+      if (!handles.has(handle)) machine.calls.push('end of a closed job');
       const job = jobOf(handle);
       if (job !== undefined) endAll(job, exitCode);
       return job !== undefined;
@@ -172,6 +173,7 @@ export function processCalls(machine: MemoryMachine): Readonly<Record<string, (.
       return opened(`${textOf(path)} ${access} ${share} ${creation}${isInheritable ? '' : ' private'}`);
     },
     CloseHandle(handle: bigint) {
+      if (!handles.has(handle)) machine.calls.push('closed twice');
       const job = jobOf(handle);
       if (job !== undefined && ((job.limits?.flags ?? 0) & KILL_ON_CLOSE) !== 0) endAll(job, EXIT_OF_CLOSED);
       return handles.delete(handle);
@@ -215,6 +217,7 @@ function securityCalls({ handles, refused, address, addressed }: MemoryMachine) 
     },
     GetFileSecurityW(path: Buffer, what: number, descriptor: Buffer, size: number, _needed: Buffer) {
       if (what !== 1 || size !== descriptor.length) return refused(INVALID_PARAMETER);
+      if (!processState.owners.has(textOf(path)) && !existsSync(textOf(path))) return refused(2);
       descriptor.write(`${processState.owners.get(textOf(path)) ?? 'S-1-5-32-544'}\0`, 'utf16le');
       return true;
     },

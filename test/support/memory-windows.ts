@@ -31,6 +31,8 @@ export const windows = {
   /** Handles that were not closed. */
   open: new Map<bigint, string>(),
   calls: [] as string[],
+  /** Whether this user may create services. */
+  mayInstall: true,
   stateAfterStart: 0,
   stateAfterStop: 0,
   /** Windows stores no more than this. */
@@ -45,7 +47,7 @@ export function resetWindows(): void {
   windows.calls.length = 0;
   resetProcesses();
   const states = { stateAfterStart: STATE_RUNNING, stateAfterStop: STATE_STOPPED };
-  Object.assign(windows, { processes: 0, threads: 0, preshutdownMaxMs: Number.POSITIVE_INFINITY, ...states });
+  Object.assign(windows, { mayInstall: true, processes: 0, threads: 0, preshutdownMaxMs: Number.POSITIVE_INFINITY, ...states });
 }
 
 const LOCAL_MACHINE = 0xffff_ffff_8000_0002n;
@@ -119,6 +121,7 @@ const REGISTRY: Readonly<Record<string, (...args: never[]) => number>> = {
 /** Services and the kernel: a result of undefined or false sets the last error. */
 const SERVICES: Readonly<Record<string, (...args: never[]) => unknown>> = {
   OpenSCManagerW(_machine: null, _database: null, access: number) {
+    if ((access & 2) !== 0 && !windows.mayInstall) return refused(5);
     return opened(`manager ${access}`);
   },
   OpenServiceW(manager: bigint, name: Buffer, access: number) {

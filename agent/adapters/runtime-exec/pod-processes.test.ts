@@ -5,7 +5,9 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { KubePod } from '../../../shared/kinds/types.ts';
 import { silentLog } from '../../../test/support/agent-api.ts';
 import { folderForTest } from '../../../test/support/folder-for-test.ts';
+import { memoryCgroups, podCgroups } from '../../../test/support/memory-cgroups.ts';
 import { SteppedTime, settle } from '../../../test/support/stepped-time.ts';
+import { podCgroup } from '../../rules/cgroup-values.ts';
 import type { PodCgroups } from '../cgroup/pod-cgroups.ts';
 import { PodProcesses } from './pod-processes.ts';
 import { type ContainerRecord, newRecord } from './pod-record.ts';
@@ -373,4 +375,20 @@ describe('to kill', () => {
     await killed;
     expect(time.waits).toEqual([10]);
   });
+});
+
+it('groups of runs that are not these are discarded, and no others', () => {
+  const { table } = machine([]);
+  const cgroups = podCgroups(memoryCgroups());
+  const dependencies = { time: new SteppedTime(0), log: silentLog, bootId: 'b1', directory, onChange() {} };
+  const processes = new PodProcesses(newRecord(pod), { ...dependencies, processTable: table, cgroups });
+  for (const [name, run] of [
+    ['main', 0],
+    ['main', 1],
+    ['other', 1],
+  ] as const)
+    cgroups.prepare(pod, name, run);
+  const [main] = processes.record.containers;
+  processes.discardRunsExcept([{ ...main!, restartCount: 1 }]);
+  expect(cgroups.tree.children(podCgroup(pod))).toEqual(['main.1']);
 });

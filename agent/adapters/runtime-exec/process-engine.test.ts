@@ -105,3 +105,12 @@ describe('a further command in a container with mounts of its own', () => {
     expect([await outcome(engine, container), await opened(engine, container), pauses()]).toEqual([LINE, LINE, 0]);
   });
 });
+
+it('a running container is placed again by its run', () => {
+  const placed: unknown[] = [];
+  const pod = { metadata: { uid: 'u' } };
+  const cgroups = { place: (...args: readonly unknown[]) => placed.push(args) } as never;
+  const engine = new ProcessEngine({ pod } as never, {} as never, {} as never, { time: {} as never, cgroups });
+  engine.place(recordOf({ restartCount: 3 }));
+  expect(placed).toEqual([[pod, 'main', 3]]);
+});

@@ -20,6 +20,8 @@ const { windows, processState } = memory;
 const SERVICE = 'nodekeeper-agent';
 const CONTROL = 'SYSTEM\\CurrentControlSet\\Control';
 const PROGRAM_FILES = ['koffi.node', 'nodekeeper-agent.mjs', 'service-worker.mjs', 'start-agent.mjs'];
+/** With all rights. */
+const OPENED = `open ${SERVICE} ${0xf01ff}`;
 const STOPPED = 1;
 const STARTING = 2;
 
@@ -80,7 +82,8 @@ const wrongOrder = () => {
 async function over<Result>(result: Promise<Result>): Promise<Result> {
   const settled = vi.fn();
   void result.then(settled, settled);
-  for (let rounds = 0; rounds < 2_000 && settled.mock.calls.length === 0; rounds += 1) {
+  const untilMs = performance.now() + 30_000;
+  while (settled.mock.calls.length === 0 && performance.now() < untilMs) {
     await vi.advanceTimersByTimeAsync(250);
     await new Promise((resolve) => setImmediate(resolve));
   }
@@ -159,6 +162,14 @@ describe('an installation', () => {
       () => refuse('OpenSCManagerW', 5),
       'this needs an administrator: open the command prompt as administrator',
     ],
+    [
+      'the user may not create services',
+      () => {
+        windows.mayInstall = false;
+        return {};
+      },
+      'this needs an administrator: open the command prompt as administrator',
+    ],
     ['the manager of services fails', () => refuse('OpenSCManagerW', 6), 'OpenSCManagerW: error 6 of Windows'],
     ['the service cannot be read', () => refuse('OpenServiceW', 6), `service ${SERVICE}: error 6 of Windows`],
     [
@@ -183,7 +194,7 @@ describe('an installation', () => {
     const changed = change();
     const refusal = await refusalOf(install({ ...paths, ...changed }, { ...request, ...changed }));
     expect(refusal).toContain(message.replace('FILE', `there is no ${configFileOf(paths)}`));
-    expect(traces()).toEqual([]);
+    expect([traces(), processState.directories.size]).toEqual([[], 0]);
   });
 
   it('is refused where there is one, or a directory that any user may have made', async () => {
@@ -221,7 +232,7 @@ describe('an installation', () => {
       'the service stops at its start',
       () => {
         windows.stateAfterStart = STOPPED;
-        writeFileSync(logFileOf(paths), `first\n ${'x'.repeat(400)}\n\n`);
+        writeFileSync(logFileOf(paths), `first\nsecond\n ${'x'.repeat(400)}\n\n`);
         return {};
       },
       `service ${SERVICE} stopped at its start; its log: ${'x'.repeat(300)}; nothing was installed`,
@@ -247,6 +258,23 @@ describe('an installation', () => {
       `service ${SERVICE} stopped at its start; not removed: service ${SERVICE}: the service is marked for deletion (1072)`,
     );
     expect(traces()).toEqual([SERVICE]);
+    expect(windows.calls).toContain('control 1');
+  });
+
+  it('looks 160 times whether the service runs, and leaves no wait behind', async () => {
+    windows.stateAfterStart = STARTING;
+    await refusalOf(install(paths, request));
+    // Beside these: start, stop, the look after it, and the removal.
+    expect(windows.calls.filter((call) => call === OPENED)).toHaveLength(160 + 4);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('reverts also what was removed meanwhile', async () => {
+    const faultOf = (file: string) => {
+      rmSync(file);
+      return 'bad';
+    };
+    expect(await refusalOf(install(paths, { ...request, faultOf }))).toBe('bad; nothing was installed');
   });
 });
 
@@ -272,6 +300,15 @@ describe('an installation over data that is kept', () => {
   it('is a new one if there is no configuration', async () => {
     expect(await install(paths, keeping())).toEqual({ isKept: false });
     expect(readFileSync(configFileOf(paths), 'utf8')).toContain('endpoint: "https://cluster"');
+  });
+
+  it('needs no versions of updates, and replaces no file', async () => {
+    rmSync(join(paths.data, 'agents'), { recursive: true });
+    writeFileSync(tokenFileOf(paths), 'old');
+    expect(await refusalOf(install(paths, keeping()))).toContain('EEXIST');
+    expect(readFileSync(tokenFileOf(paths), 'utf8')).toBe('old');
+    rmSync(tokenFileOf(paths));
+    expect(await install(paths, keeping())).toEqual({ isKept: false });
   });
 
   it('that fails keeps the data', async () => {
@@ -317,8 +354,10 @@ describe('a removal', () => {
   it('waits until the service has stopped, for 40 s', async () => {
     await install(paths, request);
     windows.stateAfterStop = 3;
+    const calls = windows.calls.length;
     expect(await refusalOf(uninstall(paths, { purge: false }))).toBe(`service ${SERVICE} does not stop; stop it first`);
     expect([windows.services.size, existsSync(paths.program)]).toEqual([1, true]);
+    expect(windows.calls.slice(calls).filter((call) => call === OPENED)).toHaveLength(161 + 1);
     const removed = uninstall(paths, { purge: false });
     await vi.advanceTimersByTimeAsync(39_000);
     service().state = STOPPED;
@@ -358,7 +397,7 @@ describe('a removal', () => {
     expect(await refusalOf(uninstall({ ...paths, build: paths.program }, { purge: true }))).toContain(
       'these files are the installed ones',
     );
-    windows.failures.set('OpenSCManagerW', 5);
+    windows.mayInstall = false;
     expect(await refusalOf(uninstall(paths, { purge: true }))).toContain('this needs an administrator');
     expect([windows.services.size, existsSync(paths.program), existsSync(paths.data)]).toEqual([1, true, true]);
   });

@@ -314,7 +314,7 @@ describe('a directory or file', () => {
 
   it('has an owner', () => {
     memory.processState.owners.set('C:\\x', 'S-1-5-21-1004');
-    expect([ownerOf('C:\\x'), ownerOf('C:\\y')]).toEqual(['S-1-5-21-1004', ADMINISTRATORS_SID]);
+    expect([ownerOf('C:\\x'), ownerOf(program)]).toEqual(['S-1-5-21-1004', ADMINISTRATORS_SID]);
     nothingIsOpen();
   });
 
@@ -322,7 +322,7 @@ describe('a directory or file', () => {
     'has an unknown owner when %s fails',
     (call) => {
       windows.failures.set(call, 5);
-      expect(() => ownerOf('C:\\x')).toThrow('owner of C:\\x: access is denied (5)');
+      expect(() => ownerOf(program)).toThrow(`owner of ${program}: access is denied (5)`);
       nothingIsOpen();
     },
   );

@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { folderForTest } from '../../../test/support/folder-for-test.ts';
 import { memoryWindows } from '../../../test/support/memory-windows-native.ts';
@@ -22,7 +23,7 @@ const thread = (receivedFile: string): string => `
     if (message.kind === 'limit') for (const each of workerData.later) parentPort.postMessage(each);
     if (message.kind === 'stopped') {
       if (workerData.answers) parentPort.postMessage({ kind: 'ended' });
-      parentPort.close();
+      setImmediate(() => parentPort.close());
     }
   });
 `;
@@ -111,6 +112,17 @@ describe('this process as a service', () => {
     expect([await received(1), ownExitListeners()]).toEqual([[{ kind: 'stopped', exitCode: 3 }], []]);
   });
 
+  it('leaves no wait behind when Windows knows its end', async () => {
+    const service = await startAgent();
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    try {
+      await service.end(0);
+      expect(vi.getTimerCount()).toBe(0);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
   it('waits no longer than 3 s for Windows', async () => {
     const service = await startAgent({ answers: false });
     vi.useFakeTimers({ toFake: ['setTimeout'] });
@@ -132,6 +144,13 @@ describe('this process as a service', () => {
     for (const listener of ownExitListeners()) listener.call(process, 0);
     expect(kill.mock.calls).toEqual([[process.pid, 'SIGKILL']]);
     kill.mockRestore();
+  });
+
+  it('has a thread that keeps no process alive', async () => {
+    const unref = vi.spyOn(Worker.prototype, 'unref');
+    await start({ sends: [{ kind: 'notService' }] });
+    expect(unref).toHaveBeenCalledTimes(1);
+    unref.mockRestore();
   });
 
   it('is none, or says why it cannot be one', async () => {

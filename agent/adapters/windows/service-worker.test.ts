@@ -22,6 +22,7 @@ async function startThread(options: ServiceOptions = {}, handle: bigint | null =
   const sent: FromService[] = [];
   const statuses: Record<string, number>[] = [];
   const acts: string[] = [];
+  const structs: Record<string, object> = {};
   const port = Object.assign(new EventEmitter(), {
     postMessage: (message: FromService) => void sent.push(message),
     close: () => void acts.push('port closed'),
@@ -52,7 +53,9 @@ async function startThread(options: ServiceOptions = {}, handle: bigint | null =
   vi.doMock('node:worker_threads', () => ({ parentPort: port, workerData: options }));
   vi.doMock('./foreign.ts', () => ({
     foreign: () => ({
-      struct: () => undefined,
+      struct: (name: string, members: object) => {
+        structs[name] = members;
+      },
       proto: () => undefined,
       pointer: () => undefined,
       register: (callback: Callback) => {
@@ -71,6 +74,7 @@ async function startThread(options: ServiceOptions = {}, handle: bigint | null =
     sent,
     statuses,
     acts,
+    structs,
     run: () => table[0]?.main?.(1, 'agent'),
     table: () => table.map(({ name, main }) => [name, main !== null]),
     control: (control: number) => handler(control, 0, null, null),
@@ -104,6 +108,14 @@ describe('the thread of a service', () => {
     run();
     expect(acts).toEqual(['handler of agent, context null']);
     expect([statuses, sent]).toEqual([[RUNNING], [{ kind: 'started', name: 'agent' }]]);
+  });
+
+  it('declares what Windows reads', async () => {
+    const { structs } = await startThread();
+    const fields = ['type', 'state', 'accepted', 'exitCode', 'specific', 'checkPoint', 'waitHint'];
+    expect(Object.entries(structs['ServiceStatus'] ?? {})).toEqual(fields.map((name) => [name, 'uint32']));
+    expect(Object.keys(structs['ServiceEntry'] ?? {})).toEqual(['name', 'main']);
+    expect(structs['ServiceEntry']).toMatchObject({ name: 'str16' });
   });
 
   it('reports a handler that Windows refuses, and no status', async () => {

@@ -76,7 +76,7 @@ let checkpoints: NodeJS.Timeout | undefined;
 function report(next: number, exitCode = NO_ERROR): void {
   if (handle === null) return;
   state = next;
-  const isPending = next === STATE_START_PENDING || next === STATE_STOP_PENDING;
+  const isPending = next === STATE_STOP_PENDING;
   checkPoint = isPending ? checkPoint + 1 : 0;
   setStatus(handle, {
     type: OWN_PROCESS,
@@ -93,7 +93,6 @@ function report(next: number, exitCode = NO_ERROR): void {
 function beginStop(limitMs: number): void {
   const untilMs = performance.now() + limitMs;
   report(STATE_STOP_PENDING);
-  clearInterval(checkpoints);
   checkpoints = setInterval(() => {
     if (performance.now() < untilMs) report(STATE_STOP_PENDING);
     else clearInterval(checkpoints);
