@@ -47,7 +47,13 @@ export function resetWindows(): void {
   windows.calls.length = 0;
   resetProcesses();
   const states = { stateAfterStart: STATE_RUNNING, stateAfterStop: STATE_STOPPED };
-  Object.assign(windows, { mayInstall: true, processes: 0, threads: 0, preshutdownMaxMs: Number.POSITIVE_INFINITY, ...states });
+  Object.assign(windows, {
+    mayInstall: true,
+    processes: 0,
+    threads: 0,
+    preshutdownMaxMs: Number.POSITIVE_INFINITY,
+    ...states,
+  });
 }
 
 const LOCAL_MACHINE = 0xffff_ffff_8000_0002n;

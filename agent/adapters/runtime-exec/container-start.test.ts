@@ -81,7 +81,7 @@ describe('the process of a container', () => {
   });
 
   it.each<[string, string, TerminationMessagePolicy, object]>([
-    ['exit 0', '', '', { exitCode: 0, reason: 'Completed' }],
+    ['exit 0', '', 'File', { exitCode: 0, reason: 'Completed' }],
     ['echo out; exit 3', 'said', 'File', { exitCode: 3, reason: 'Error', message: 'said' }],
     ['echo out; exit 3', '', 'FallbackToLogsOnError', { exitCode: 3, reason: 'Error', message: 'out\n' }],
     ['kill -KILL $$', '', 'File', { exitCode: 137, reason: 'Error', signal: 9 }],

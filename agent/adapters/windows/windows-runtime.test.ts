@@ -409,30 +409,40 @@ describe('a pod', () => {
     expect((await stateWhen(here.runtime, 'running')).restartCount).toBe(0);
   });
 
-  it.each([false, true])('has its volumes below its directory, as copies if there are no junctions: %s', async (refused) => {
-    links.refused = refused;
-    onTestFinished(() => void (links.refused = false));
-    const here = machine();
-    const source = folderForTest();
-    mkdirSync(join(source, 'data/sub'), { recursive: true });
-    writeFileSync(join(source, 'data/sub/file'), 'x');
-    const mount = { readOnly: false, isFile: false, source: join(source, 'data') };
-    const mounts = [
-      { ...mount, target: 'C:\\data' },
-      { ...mount, target: '/etc/conf', source: join(source, 'data/sub/file'), isFile: true },
-    ];
-    use(here.runtime, { ...READY, mounts });
-    await started(here, podOf());
-    const sandbox = join(here.directory, 'main.volumes');
-    const path = join(sandbox, 'data');
-    expect([existsSync(join(path, 'sub/file')), lstatSync(path).isSymbolicLink()]).toEqual([true, !refused]);
-    const warning = ['a volume is a copy', { podUid: 'u1', path, cause: 'no junctions' }];
-    expect([readFileSync(join(sandbox, 'etc\\conf'), 'utf8'), here.warnings]).toEqual(['x', refused ? [warning] : []]);
-  });
+  it.each([false, true])(
+    'has its volumes below its directory, as copies if there are no junctions: %s',
+    async (refused) => {
+      links.refused = refused;
+      onTestFinished(() => void (links.refused = false));
+      const here = machine();
+      const source = folderForTest();
+      mkdirSync(join(source, 'data/sub'), { recursive: true });
+      writeFileSync(join(source, 'data/sub/file'), 'x');
+      const mount = { readOnly: false, isFile: false, source: join(source, 'data') };
+      const mounts = [
+        { ...mount, target: 'C:\\data' },
+        { ...mount, target: '/etc/conf', source: join(source, 'data/sub/file'), isFile: true },
+      ];
+      use(here.runtime, { ...READY, mounts });
+      await started(here, podOf());
+      const sandbox = join(here.directory, 'main.volumes');
+      const path = join(sandbox, 'data');
+      expect([existsSync(join(path, 'sub/file')), lstatSync(path).isSymbolicLink()]).toEqual([true, !refused]);
+      const warning = ['a volume is a copy', { podUid: 'u1', path, cause: 'no junctions' }];
+      expect([readFileSync(join(sandbox, 'etc\\conf'), 'utf8'), here.warnings]).toEqual([
+        'x',
+        refused ? [warning] : [],
+      ]);
+    },
+  );
 
   it.each<[string, (runtime: PodRuntime) => Promise<unknown>, number]>([
     ['started twice at once', async (runtime) => [await runtime.start(podOf()), await runtime.start(podOf())], 1],
-    ['stopped before its volumes are made', async (runtime) => [runtime.start(podOf()), await runtime.stop('u1', 0)], 0],
+    [
+      'stopped before its volumes are made',
+      async (runtime) => [runtime.start(podOf()), await runtime.stop('u1', 0)],
+      0,
+    ],
     ['left before its volumes are made', async (runtime) => [runtime.start(podOf()), await runtime.close()], 0],
   ])('that is %s has so many processes: %#', async (_, act, count) => {
     const here = machine();
