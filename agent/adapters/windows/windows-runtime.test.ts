@@ -330,6 +330,8 @@ describe('a pod', () => {
     writeFileSync(join(here.directory, 'main.termination-log'), said);
     await here.time.pass(5_000);
     expect((await stateOf(here.runtime))?.state.kind).toBe('running');
+    // When the output was seen, for the times of its lines.
+    expect(existsSync(join(here.directory, 'main.0.times'))).toBe(true);
     process.exitCode = exitCode;
     await here.time.pass(1_000);
     expect((await stateOf(here.runtime))?.state).toEqual({
@@ -413,7 +415,9 @@ describe('a pod', () => {
     'has its volumes below its directory, as copies if there are no junctions: %s',
     async (refused) => {
       links.refused = refused;
-      onTestFinished(() => void (links.refused = false));
+      onTestFinished(() => {
+        links.refused = false;
+      });
       const here = machine();
       const source = folderForTest();
       mkdirSync(join(source, 'data/sub'), { recursive: true });
@@ -428,6 +432,7 @@ describe('a pod', () => {
       const sandbox = join(here.directory, 'main.volumes');
       const path = join(sandbox, 'data');
       expect([existsSync(join(path, 'sub/file')), lstatSync(path).isSymbolicLink()]).toEqual([true, !refused]);
+      expect(lstatSync(join(sandbox, 'etc\\conf')).isFile()).toBe(true);
       const warning = ['a volume is a copy', { podUid: 'u1', path, cause: 'no junctions' }];
       expect([readFileSync(join(sandbox, 'etc\\conf'), 'utf8'), here.warnings]).toEqual([
         'x',
