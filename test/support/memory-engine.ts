@@ -6,6 +6,7 @@ import type {
   EngineCallbacks,
   Terminated,
 } from '../../agent/adapters/runtime-exec/container-engine.ts';
+import type { LogReading } from '../../agent/adapters/runtime-exec/log-reader.ts';
 import type { PodProcesses } from '../../agent/adapters/runtime-exec/pod-processes.ts';
 import type { ContainerRecord } from '../../agent/adapters/runtime-exec/pod-record.ts';
 import type { MarkedProcess, ProcessTable } from '../../agent/adapters/runtime-exec/process-table.ts';
@@ -27,6 +28,10 @@ export class MemoryEngine {
   /** By container: the signals that do not end it. */
   readonly ignored = new Map<string, readonly string[]>();
   context: CommandContext | undefined;
+  /** Of the last command. */
+  mayWait: (() => boolean) | undefined;
+  /** Of the last log. */
+  reading: LogReading | undefined;
   readonly #running = new Map<string, (state: Terminated) => void>();
 
   constructor(rootDirectory: string, time: AgentTime) {
@@ -108,7 +113,8 @@ export class MemoryEngine {
         processes.changed();
         callbacks.onStart(container);
       },
-      execute: async (container, words) => {
+      execute: async (container, words, { mayWait }) => {
+        this.mayWait = mayWait;
         act(`execute ${container.name} ${words.join(' ')}`);
         return { kind: 'exited', exitCode: Number(words.at(-1)) || 0, output: '' };
       },
@@ -124,9 +130,14 @@ export class MemoryEngine {
       killAll: async () => act('kill all'),
       place: (container) => act(`place ${container.name}`),
       recordOutputTime: (container) => act(`times ${container.name}`),
-      async *readLog(container, run) {
-        yield Buffer.from(`${container.name} ${run}`);
+      readLog: (container, run, _query, reading) => {
+        this.reading = reading;
+        return logOf(container, run);
       },
     };
   }
+}
+
+async function* logOf({ name }: ContainerRecord, run: number): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(`${name} ${run}`);
 }

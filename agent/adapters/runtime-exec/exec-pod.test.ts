@@ -1,5 +1,5 @@
 /** When the containers of a pod start, over an engine in memory. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -326,4 +326,113 @@ it('a command runs in a running container alone', async () => {
   engine.exit('main');
   expect(await execute('u', 'main', ['exit'], 1)).toMatchObject({ kind: 'failed' });
   await expect(runtime.open!('u', command)).rejects.toThrow('container main is not running');
+});
+
+it('a command may wait until its time is over, and no longer', async () => {
+  await runtime.start(podOf('Never'));
+  await time.pass(5_000);
+  await runtime.execute?.('u', 'main', ['true'], 2_000);
+  const seen = [engine.mayWait?.()];
+  await time.pass(1_999);
+  seen.push(engine.mayWait?.());
+  await time.pass(1);
+  expect([...seen, engine.mayWait?.()]).toEqual([true, true, false]);
+});
+
+describe('the log of a container', () => {
+  const read = async (previous = false): Promise<string> => {
+    const query = { podUid: 'u', container: 'main', previous, follow: true, timestamps: false };
+    const pieces: Uint8Array[] = [];
+    for await (const piece of runtime.readLog!(query, new AbortController().signal)) pieces.push(piece);
+    return Buffer.concat(pieces).toString();
+  };
+
+  it('may grow while that run of it runs, and this agent has the pod', async () => {
+    await runtime.start(podOf('Always'));
+    engine.taken();
+    expect(await read()).toBe('main 0');
+    expect(engine.taken()).toContain('times main');
+    const first = engine.reading!;
+    expect(first.isRunning()).toBe(true);
+    engine.exit('main', 1);
+    await time.pass(0);
+    // The next run has started.
+    expect([first.isRunning(), await read(), await read(true)]).toEqual([false, 'main 1', 'main 0']);
+    expect(engine.reading?.isRunning()).toBe(false);
+    await read();
+    const second = engine.reading!;
+    expect(second.isRunning()).toBe(true);
+    await runtime.close();
+    expect(second.isRunning()).toBe(false);
+  });
+
+  it('of a pod that waits for its restart is that of the run that has ended, also as the previous one', async () => {
+    await runtime.start(podOf('Always'));
+    for (let run = 0; run < 2; run += 1) engine.exit('main', 1);
+    expect(await stateOf()).toMatchObject({ kind: 'waiting', reason: 'CrashLoopBackOff' });
+    expect([await read(), await read(true)]).toEqual(['main 1', 'main 1']);
+    expect(engine.reading?.isRunning()).toBe(false);
+  });
+});
+
+it('shows init containers and sidecars beside the others', async () => {
+  const init: readonly Container[] = [{ name: 'init' }, { name: 'side', restartPolicy: 'Always' }];
+  await runtime.start(podOf('Never', [{ name: 'main' }, { name: 'more' }], { initContainers: init }));
+  const [pod] = await runtime.pods();
+  const names = (shownContainers: readonly { readonly name: string }[] = []) => shownContainers.map(({ name }) => name);
+  expect([names(pod?.initContainers), names(pod?.containers)]).toEqual([
+    ['init', 'side'],
+    ['main', 'more'],
+  ]);
+  expect(pod).toMatchObject({ uid: 'u', namespace: 'shop', name: 'web' });
+  expect(pod).not.toHaveProperty('ip');
+});
+
+it('the next agent ends processes of a pod that belong to no container that runs', async () => {
+  await runtime.start(podOf('Never', [{ name: 'main' }, { name: 'side' }]));
+  engine.exit('side');
+  const mark = (pid: number, text: string) => ({ pid, mark: text });
+  engine.marked = [
+    mark(1, 'u/main/0'),
+    mark(2, 'u/main/1'),
+    mark(3, 'u/side/0'),
+    mark(4, 'u2/main/1'),
+    mark(5, 'u/main'),
+  ];
+  engine.taken();
+  await reopen();
+  expect(engine.taken().filter((act) => act.startsWith('SIGKILL'))).toEqual(['SIGKILL 2', 'SIGKILL 3']);
+});
+
+it('a pod is removed when it was stopped, not when it has terminated', async () => {
+  await runtime.start(podOf('Never'));
+  engine.exit('main');
+  await expect(runtime.remove('u')).rejects.toThrow('pod u has not been stopped');
+  await runtime.stop('u', 0);
+  await runtime.remove('u');
+  expect(await runtime.pods()).toEqual([]);
+});
+
+it('the output of a pod stays while one of its containers runs', async () => {
+  await runtime.start(podOf('Never', [{ name: 'main' }, { name: 'side' }]));
+  const log = join(rootDirectory, 'pods/u/main.0.log');
+  writeFileSync(log, 'x');
+  engine.exit('main');
+  await runtime.reclaimStorage?.();
+  expect(existsSync(log)).toBe(true);
+  engine.exit('side');
+  await runtime.reclaimStorage?.();
+  expect(existsSync(log)).toBe(false);
+});
+
+it('a container that waits for good is not tried again when another one restarts', async () => {
+  const fault = { kind: 'notReady', reason: 'CreateContainerConfigError', message: 'bad', isFinal: true } as const;
+  engine.starts.set('main', (container, callbacks) => callbacks.onConfigFault(container, fault));
+  await runtime.start(podOf('Always', [{ name: 'main' }, { name: 'other' }]));
+  for (let run = 0; run < 3; run += 1) {
+    engine.exit('other', 1);
+    await time.pass(300_000);
+  }
+  expect(starts()).toEqual(['main', 'other', 'other', 'other', 'other']);
+  expect([await stateOf(), reads]).toEqual([{ kind: 'waiting', reason: fault.reason, message: 'bad' }, []]);
 });
