@@ -4,8 +4,9 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { Container, KubePod } from '../../../shared/kinds/types.ts';
 import { silentLog } from '../../../test/support/agent-api.ts';
 import { folderForTest } from '../../../test/support/folder-for-test.ts';
-import { SteppedTime } from '../../../test/support/stepped-time.ts';
+import { SteppedTime, settle } from '../../../test/support/stepped-time.ts';
 import { until } from '../../../test/support/until.ts';
+import { CgroupError } from '../../ports/cgroup-tree.ts';
 import type { CommandLine } from './command-line.ts';
 import type { ContainerCommands } from './container-commands.ts';
 import { ContainerStart, startProcess } from './container-start.ts';
@@ -76,6 +77,10 @@ describe('the process of a container', () => {
       { bootId: 'b1', monotonicMs: 0 },
     ]);
     expect(here.acts).toEqual([['start', here.record.state]]);
+    // The next agent finds the process by its record.
+    const { pid } = here.processes.children.get(here.record)!;
+    const saved = JSON.parse(readFileSync(join(directory, 'record.json'), 'utf8'));
+    expect(saved.containers[0]).toMatchObject({ state: { kind: 'running' }, process: { pid, bootId: 'b1' } });
     await here.end();
     expect(readFileSync(join(directory, 'main.0.log'), 'utf8')).toBe('start-test/main/0 /usr\nleader\n');
   });
@@ -151,6 +156,7 @@ describe('the process of a container', () => {
     closeSync(next);
     here.start();
     expect(here.acts).toEqual([['shortage', expect.stringContaining('EISDIR')]]);
+    expect(here.record).not.toHaveProperty('containerId');
     expect([here.record.restartCount, here.record.containerId]).toEqual([0, undefined]);
     const after = openSync('/dev/null', 'r');
     closeSync(after);
@@ -159,6 +165,24 @@ describe('the process of a container', () => {
     mkdirSync(join(directory, 'main.5.log'));
     here.start();
     expect([here.record.restartCount, here.record.containerId]).toEqual([4, 'exec://start-test/main/4']);
+  });
+
+  it.each([
+    [false, false, ['shortage']],
+    [true, false, ['end']],
+    [false, true, []],
+  ])('without a group is tried again, unless the pod is stopped (%s) or left (%s)', async (stopped, left, expected) => {
+    const here = container(lineOf('exit 0'));
+    here.processes.limitsOf = () => {
+      throw new CgroupError('no group');
+    };
+    here.record.containerId = 'exec://start-test/main/0';
+    here.start();
+    here.processes.record.stopped = stopped;
+    if (left) here.processes.detach();
+    await settle();
+    expect(here.acts.map(([what]) => what)).toEqual(expected);
+    expect(here.record.restartCount).toBe(expected[0] === 'shortage' ? 0 : 1);
   });
 
   it('is not observed by an agent that has left it', async () => {
