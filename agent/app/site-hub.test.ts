@@ -134,3 +134,23 @@ describe('the relay of a site', () => {
     stop.abort();
   });
 });
+
+it('a relay that is made long before it runs has not hung', async () => {
+  const lines: string[] = [];
+  const log = { ...silentLog, info: (message: string) => void lines.push(message) };
+  const meter = { count() {}, gauge() {} };
+  const own = new SiteHub({
+    time,
+    probe: async () => true,
+    report: { update() {} },
+    withhold: () => false,
+    log,
+    meter,
+  });
+  await time.pass(600_000);
+  const running = own.run(stop.signal);
+  await time.pass(5_000);
+  expect(lines).toEqual([]);
+  stop.abort();
+  await running;
+});

@@ -162,3 +162,15 @@ it('reads no object again that has not been replaced', async () => {
   const secrets = state.secrets.map((each) => ({ ...each, toJSON: () => expect.unreachable() }));
   await one.save({ ...state, secrets });
 });
+
+it('starts the pods without their Secrets where these cannot be opened, and keeps them', async () => {
+  const { generations, warnings, memory } = machine();
+  await memory().save(remembered('web'));
+  const sealed = JSON.parse(generations[0]!).sealed;
+  const sealer: Sealer = { seal: async (text) => text, open: () => Promise.reject(new Error('EIO')) };
+  const next = memory({ sealer });
+  expect(await next.read()).toEqual({ ...remembered('web'), secrets: [], tokens: [] });
+  expect(warnings).toEqual(['the remembered Secrets cannot be used']);
+  await next.save({ ...remembered('other'), secrets: [], tokens: [] });
+  expect(JSON.parse(generations[0]!).sealed).toBe(sealed);
+});
