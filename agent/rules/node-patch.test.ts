@@ -82,3 +82,12 @@ describe('the patch of a node status', () => {
     expect(nodeStatusPatch(bare, to)).toEqual({ status: { addresses: [dual[0]] } });
   });
 });
+
+it('a label without a value in the new Node is removed, and one without a value in both is no difference', () => {
+  const labels = (texts: Record<string, string | undefined>) =>
+    ({ metadata: { name: 'n', labels: texts } }) as KubeNode;
+  expect(nodeStatusPatch(labels({ a: '1' }), labels({ a: undefined }))).toEqual({
+    metadata: { labels: { a: null } },
+  });
+  expect(nodeStatusPatch(labels({ a: '1', b: undefined }), labels({ a: '1' }))).toBeUndefined();
+});

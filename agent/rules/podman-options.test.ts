@@ -142,3 +142,9 @@ it('a container with a user of its own is not root, whatever its image says', ()
   const securityContext = { runAsNonRoot: true, runAsUser: 1_000 };
   expect(argsOf({ securityContext }).join(' ')).toContain('--user 1000');
 });
+
+it('a pod publishes the ports that have one of the host, and no other', () => {
+  const ports = [{ containerPort: 80 }, { containerPort: 81, hostPort: 0 }, { containerPort: 82, hostPort: 8_082 }];
+  const options = podmanPodOptions(podOf({ containers: [{ name: 'main', ports }] }), '/root');
+  expect(options.filter((_, index) => options[index - 1] === '--publish')).toEqual(['8082:82/tcp']);
+});

@@ -34,3 +34,7 @@ it.each([
   expect(machineMessageOf(line)).toBeUndefined();
   expect(hubMessageOf(line)).toBeUndefined();
 });
+
+it.each([1, 65_535])('a machine may answer at port %i', (port) => {
+  expect(machineMessageOf(messageText({ kind: 'beat', node: 'edge', port }))).toMatchObject({ port });
+});
