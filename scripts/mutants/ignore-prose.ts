@@ -14,6 +14,8 @@ export interface Syntax {
   readonly expression?: Syntax;
   readonly object?: Syntax;
   readonly property?: Syntax;
+  /** Of the name of a private member. */
+  readonly id?: Syntax;
   readonly operator?: string;
   readonly left?: Syntax;
   readonly key?: Syntax;
@@ -30,7 +32,7 @@ const SILENT_CALL = /(^|\.)(log|logger|meter|console)\.\w+$/;
 
 const ERROR_NAME = /(Error|Fault)$/;
 
-const textOf = ({ name = '', object, property }: Syntax): string =>
+const textOf = ({ id, name = id?.name ?? '', object, property }: Syntax): string =>
   object === undefined || property === undefined ? name : `${textOf(object)}.${textOf(property)}`;
 
 /** Fields that the Kubernetes type has as optional, and every stored object has. */

@@ -46,6 +46,9 @@ it('leaves out sentences, log lines, metrics and errors, and no other value', ()
   expect(reasonOf({ type: 'StringLiteral', value: 'a sentence' })).toBe('a sentence');
   expect(reasonOf({ type: 'StringLiteral', value: 'word' })).toBeUndefined();
   expect(reasonOf({ type: 'CallExpression', callee: own('logger', 'info') })).toBe('a log line or a metric');
+  const ofPrivate = { type: 'MemberExpression', property: { type: 'PrivateName', id: named('log') } };
+  const held: Syntax = { ...ofPrivate, object: { type: 'ThisExpression' } };
+  expect(reasonOf({ type: 'CallExpression', callee: member(held, 'info') })).toBe('a log line or a metric');
   expect(reasonOf({ type: 'CallExpression', callee: own('store', 'read') })).toBeUndefined();
   const statement = (callee: Syntax) => ({
     type: 'ExpressionStatement',
