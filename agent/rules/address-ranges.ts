@@ -33,7 +33,7 @@ export const rangesOf = (cidrs: readonly string[], family: Family): readonly Add
 
 export function unionOf(ranges: readonly AddressRange[]): readonly AddressRange[] {
   const union: [bigint, bigint][] = [];
-  for (const [first, last] of ranges.toSorted(([one], [other]) => (one < other ? -1 : Number(one > other)))) {
+  for (const [first, last] of ranges.toSorted(([one], [other]) => Number(one - other))) {
     const previous = union.at(-1);
     if (previous === undefined || first > previous[1] + 1n) union.push([first, last]);
     else if (last > previous[1]) previous[1] = last;

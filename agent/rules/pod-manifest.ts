@@ -26,10 +26,10 @@ export interface ReadPods {
 }
 
 /** Kinds of lists, each with the kind of its items if these may omit it. */
-const LISTS: ReadonlyMap<string, string> = new Map([
-  ['List', ''],
-  ['PodList', 'Pod'],
-  ['PriorityClassList', 'PriorityClass'],
+const LISTS: ReadonlyMap<string, Json> = new Map<string, Json>([
+  ['List', {}],
+  ['PodList', { kind: 'Pod' }],
+  ['PriorityClassList', { kind: 'PriorityClass' }],
 ]);
 
 /** A plan uses neither tolerations nor timestamps, so the time does not matter. */
@@ -74,17 +74,16 @@ function configFault({ path, message }: FieldFault, at: ConfigDocument['at']): C
 /** The document itself, or the items of a List. An empty document, as between two separators, has none. */
 function itemsOf(document: unknown): readonly (ReadItem & { readonly path: FieldPath })[] {
   if (document === null || document === undefined) return [];
-  const itemKind = isRecord(document) ? LISTS.get(String(document['kind'])) : undefined;
-  if (!isRecord(document) || itemKind === undefined) return [{ path: [], ...readItem([], document) }];
+  const typeOfItems = isRecord(document) ? LISTS.get(String(document['kind'])) : undefined;
+  if (!isRecord(document) || typeOfItems === undefined) return [{ path: [], ...readItem([], document) }];
   const { items } = document;
   if (!Array.isArray(items)) {
     const path = ['items'];
     return [{ path, kind: 'faulty', faults: [unexpected(path, 'a list of pods', items)] }];
   }
-  const kind = itemKind === '' ? {} : { kind: itemKind };
   return items.map((item: unknown, index) => {
     const path = ['items', index];
-    return { path, ...readItem(path, isRecord(item) ? { ...kind, ...item } : item) };
+    return { path, ...readItem(path, isRecord(item) ? { ...typeOfItems, ...item } : item) };
   });
 }
 

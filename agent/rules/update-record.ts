@@ -89,7 +89,8 @@ export function parseInconclusive(text: string | undefined): readonly Inconclusi
 
 function parseObject(text: string | undefined): Readonly<Record<string, unknown>> {
   try {
-    const value: unknown = JSON.parse(text ?? '');
+    // `undefined` is no JSON.
+    const value: unknown = JSON.parse(String(text));
     return isJsonObject(value) ? value : {};
   } catch {
     return {};

@@ -205,6 +205,7 @@ describe.skipIf(missing.length > 0)(`logind on a bus of its own${why}`, () => {
       },
       recordEvent: ({ message }) => events.push(message),
       reportStatus: async () => {},
+      drainEvents: async () => {},
       stateFile: { read: async () => undefined, write: async () => {} },
     });
     await bus.grantDelay(5_000);

@@ -219,9 +219,7 @@ export class ExecPod {
   }
 
   recordOutputTimes(): void {
-    for (const container of this.#processes.record.containers) {
-      if (container.containerId !== undefined) this.#engine.recordOutputTime(container);
-    }
+    for (const container of this.#processes.record.containers) this.#engine.recordOutputTime(container);
   }
 
   /** @throws LogUnavailableError */

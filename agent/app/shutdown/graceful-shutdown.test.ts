@@ -240,12 +240,12 @@ describe('the watch for a shutdown', () => {
     await running;
   });
 
-  it('releases the lock although the shutdown cannot be reported, and without events to send', async () => {
+  it('releases the lock although the shutdown cannot be reported, or the last events cannot be sent', async () => {
     const { over, errors, steps } = watching([[true]]);
     const reportStatus = () => {
       throw new Error('no Node');
     };
-    const { stop, running } = await shuttingDown({ ...over, reportStatus, drainEvents: undefined as never });
+    const { stop, running } = await shuttingDown({ ...over, reportStatus });
     expect(errors).toEqual(['Failed to report the shutdown: no Node']);
     expect(steps).toEqual(['hold', 'release']);
     stop.abort();

@@ -36,7 +36,7 @@ export interface ShutdownDependencies extends PodTerminationDependencies {
   /** One status pass. */
   readonly reportStatus: () => Promise<void>;
   /** Sends the queued events. The machine then shuts down: events that are not sent by then are lost. */
-  readonly drainEvents?: () => Promise<void>;
+  readonly drainEvents: () => Promise<void>;
   readonly stateFile: ShutdownStateFile;
   readonly phase: ShutdownPhase;
 }
@@ -136,7 +136,6 @@ export class GracefulShutdown {
   /** The status report itself records an event, so events are sent after it. */
   async #sendLastEvents(reported: Promise<void>, stop: AbortSignal): Promise<void> {
     const { time, log, drainEvents } = this.#dependencies;
-    if (drainEvents === undefined) return;
     const sent = reported
       .then(drainEvents)
       .catch((error: unknown) => log.error('Failed to send the last events', { error: describeError(error) }));

@@ -79,6 +79,7 @@ class Machine {
       reportStatus: async () => {
         note('status');
       },
+      drainEvents: async () => {},
       stateFile: {
         read: async () => this.stateText,
         write: async (text) => {
