@@ -290,6 +290,34 @@ describe('the lease loop', () => {
     expect(sent()).toHaveLength(3);
   });
 
+  it('keeps the Lease that it has when it is stopped while a renewal fails', async () => {
+    const { loop, sent, stopper } = world({
+      answer: ({ method }) => (method === 'GET' ? answered(200, lease('1')) : answered(200, lease('2'))),
+    });
+    await loop.round();
+    stopper.abort();
+    await loop.round();
+    expect(sent()).toEqual(['GET lease', 'PUT lease']);
+    expect(loop.cached()?.metadata.resourceVersion).toBe('2');
+  });
+
+  it('does not wait each time that a heartbeat is asked for at once', async () => {
+    let asked = 0;
+    const { loop, time, sent } = world({
+      answer: ({ method }) => {
+        if (method === 'PUT' && asked < 3) {
+          asked += 1;
+          loop.beatNow();
+        }
+        return answered(200, lease('1'));
+      },
+      sleepsMax: 1,
+    });
+    await loop.run();
+    expect(sent()).toEqual(['GET lease', 'PUT lease', 'PUT lease', 'PUT lease', 'PUT lease']);
+    expect(time.waits).toEqual([10_200]);
+  });
+
   it('waits a share of the interval after the first round, by name, and whole intervals after that', async () => {
     const { loop, time } = world({ answer: () => answered(200, lease('1')), sleepsMax: 4 });
     await loop.run();

@@ -115,6 +115,7 @@ export function createLeaseLoop(
         const { intervalMs } = timing;
         const waitMs = isFirst ? firstWaitMs(intervalMs, nodeName) : jitteredMs(intervalMs, fraction());
         await time.sleep(waitMs, waits);
+        // Stryker disable next-line ConditionalExpression: saves two signals per heartbeat
         if (!wake.signal.aborted) continue;
         wake = new AbortController();
         waits = AbortSignal.any([stop, wake.signal]);

@@ -35,6 +35,8 @@ describe('the patch of a node status', () => {
   it('says nothing when nothing differs, and nothing about the spec', () => {
     expect(nodeStatusPatch(from, structuredClone(from))).toBeUndefined();
     expect(nodeStatusPatch(from, { ...structuredClone(from), spec: { unschedulable: true } })).toBeUndefined();
+    const status = { ...from.status, capacity: { ...from.status?.['capacity'], none: undefined } };
+    expect(nodeStatusPatch(from, { ...from, status } as unknown as KubeNode)).toBeUndefined();
   });
 
   it('turns the one into the other when the server applies it', () => {

@@ -33,6 +33,10 @@ describe('room on the node', () => {
     });
   });
 
+  it('has no more of it because another pod asks for less than nothing', () => {
+    expect(reasonOf(admit(asking({ cpu: '3' }), { others: [asking({ cpu: '-2' })] }))).toBe('OutOfcpu');
+  });
+
   it.each([
     [{ memory: '5Gi' }, 'OutOfmemory'],
     [{ 'ephemeral-storage': '11Gi' }, 'OutOfephemeral-storage'],

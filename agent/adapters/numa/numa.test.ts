@@ -43,7 +43,12 @@ describe('NUMA nodes of a machine', () => {
 
   it('reads a machine without NUMA as one node', async () => {
     write({ 'sys/devices/system/cpu/online': '0-3\n', 'proc/meminfo': 'MemTotal:  2000 kB\n' });
-    expect((await readNuma(root)).nodes).toEqual([{ id: 0, cpus: [0, 1, 2, 3], memoryBytes: 2_048_000 }]);
+    expect(await readNuma(root)).toEqual({
+      nodes: [{ id: 0, cpus: [0, 1, 2, 3], memoryBytes: 2_048_000 }],
+      distances: new Map([[0, new Map([[0, 10]])]]),
+    });
+    write({ 'proc/meminfo': 'MemFree:  2000 kB\n' });
+    await expect(readNuma(root)).rejects.toThrow('proc/meminfo has no MemTotal');
   });
 
   it('says what cannot be read', async () => {
