@@ -1,9 +1,12 @@
 /** Opens the built site in Chromium, without a network but loopback. */
 import type { Page } from 'playwright-core';
 import { isBrowserInstalled, NO_BROWSER, openPage, startBrowser } from '../../test/support/browser.ts';
+import { until } from '../../test/support/until.ts';
 
 const NARROW_PIXELS = 390;
 const WAIT = { timeout: 20_000 };
+/** For what a key opens. */
+const KEY_WAIT = { timeout: 1_000 };
 /** What a reader may look for, and the title of the page that is to be found. */
 const SEARCHES = [
   ['planned silence', 'Planned silence'],
@@ -59,9 +62,16 @@ async function looksOf(page: Page, path: string): Promise<string[]> {
 
 /** Types the words as a reader, with the network cut once the search is open, and follows the first result. */
 async function search(page: Page, words: string, title: string): Promise<void> {
-  await page.keyboard.press('Control+k');
   const field = page.locator('#localsearch-input');
-  await field.waitFor(WAIT);
+  // The page is shown before its script listens to keys.
+  await until(
+    async () => {
+      await page.keyboard.press('Control+k');
+      await field.waitFor(KEY_WAIT);
+      return true;
+    },
+    { withinMs: WAIT.timeout, what: 'an open search' },
+  );
   await field.fill(words.slice(0, 1));
   await page.locator('#localsearch-list li').first().waitFor(WAIT);
   await page.context().setOffline(true);

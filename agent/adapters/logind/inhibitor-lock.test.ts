@@ -80,6 +80,21 @@ it('is released although the program does not end', async () => {
   expect([runs(), lock.lost.aborted]).toEqual([false, false]);
 });
 
+it('is released by the end of the input of the program', async () => {
+  const lock = await take(`cat; touch ${directory}/ended`);
+  await lock.release();
+  expect(existsSync(join(directory, 'ended'))).toBe(true);
+});
+
+it('is released although what the program started does not end', async () => {
+  const lock = await take(`sleep 300 & echo $! > ${directory}/child; echo held; exec cat >/dev/null`, 200);
+  const child = readFileSync(join(directory, 'child'), 'utf8').trim();
+  const stateOf = (stat: string): string | undefined => stat.split(') ')[1]?.[0];
+  await lock.release();
+  const path = `/proc/${child}/stat`;
+  await until(() => !existsSync(path) || stateOf(readFileSync(path, 'utf8')) === 'Z', soon);
+});
+
 it('is lost when the program ends', async () => {
   const lock = await take('exec cat');
   expect(lock.lost.aborted).toBe(false);

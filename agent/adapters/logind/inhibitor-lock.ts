@@ -5,6 +5,7 @@
  */
 import { spawn } from 'node:child_process';
 import type { Inhibitor } from '../../rules/shutdown-start.ts';
+import { signal } from '../runtime-exec/process-table.ts';
 
 export class InhibitorLockError extends Error {
   override readonly name = 'InhibitorLockError';
@@ -69,21 +70,12 @@ export async function takeInhibitorLock(
     }
   }
 
-  function killGroup(): void {
-    if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    try {
-      process.kill(-child.pid, 'SIGKILL');
-    } catch (error) {
-      // The child has exited meanwhile.
-      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
-    }
-  }
-
   async function release(): Promise<void> {
     released = true;
     child.stdin.end();
     if ((await orLate(exited)) !== 'late') return;
-    killGroup();
+    // Its children too: they hold its output open. Those that have exited meanwhile are no failure.
+    signal(-child.pid!, 'SIGKILL');
     await orLate(exited);
   }
 
