@@ -63,7 +63,7 @@ async function looksOf(page: Page, path: string): Promise<string[]> {
 /** Types the words as a reader, with the network cut once the search is open, and follows the first result. */
 async function search(page: Page, words: string, title: string): Promise<void> {
   const field = page.locator('#localsearch-input');
-  // The page is shown before its script listens to keys.
+  // The page is shown before its script receives keys.
   await until(
     async () => {
       await page.keyboard.press('Control+k');
