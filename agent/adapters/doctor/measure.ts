@@ -140,10 +140,14 @@ export function readAgent(healthzPort: number): Promise<AgentReading> {
     const outgoing = get(`http://127.0.0.1:${healthzPort}/healthz`, (incoming) => {
       let text = '';
       incoming.setEncoding('utf8').on('data', (piece: string) => {
-        text = (text + piece).slice(0, ANSWER_BYTES_MAX);
+        if (text.length < ANSWER_BYTES_MAX) text += piece;
       });
       incoming.once('end', () =>
-        resolve(incoming.statusCode === 200 ? { kind: 'healthy' } : { kind: 'unhealthy', message: text.trim() }),
+        resolve(
+          incoming.statusCode === 200
+            ? { kind: 'healthy' }
+            : { kind: 'unhealthy', message: text.slice(0, ANSWER_BYTES_MAX).trim() },
+        ),
       );
       incoming.once('error', fail);
     });

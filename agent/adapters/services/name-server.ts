@@ -122,8 +122,10 @@ export class QuestionRate {
     }
     const own = (this.#byClient.get(client) ?? 0) + 1;
     this.#byClient.set(client, own);
+    // What one client asks too often does not count for the others.
+    if (own > CLIENT_QUESTIONS_PER_SECOND_MAX) return true;
     this.#all += 1;
-    return own > CLIENT_QUESTIONS_PER_SECOND_MAX || this.#all > QUESTIONS_PER_SECOND_MAX;
+    return this.#all > QUESTIONS_PER_SECOND_MAX;
   }
 }
 
