@@ -3,8 +3,10 @@ import { beforeAll, expect, it } from 'vitest';
 import { defaultPolicy } from '../shared/fleet/policy.ts';
 import { type Authority, makeAuthority } from '../shared/host/certificate.ts';
 import { memoryItemStore } from '../shared/store/memory/item-store.ts';
+import { DEFINITIONS, widget, widgetDefinition, widgetsIn } from '../test/support/custom-definition.ts';
 import { composeCluster } from './cluster.ts';
 import { changeSignals } from './watches/change-signals.ts';
+import { reportingCommits } from './watches/own-commits.ts';
 
 const TOKEN = 'a'.repeat(43);
 
@@ -14,11 +16,12 @@ beforeAll(async () => {
 });
 
 function cluster(user: string, ...groups: readonly string[]) {
-  const items = memoryItemStore();
+  const signals = changeSignals();
+  const items = reportingCommits(memoryItemStore(), signals.changed);
   const nothing = (): void => {};
   const { serve, heldWatches } = composeCluster({
     items,
-    signals: changeSignals(),
+    signals,
     policy: defaultPolicy,
     clusterId: 'c',
     staticTokens: [{ sha256: createHash('sha256').update(TOKEN).digest('hex'), user, groups }],
@@ -37,7 +40,7 @@ function cluster(user: string, ...groups: readonly string[]) {
   const open = async (method: string, target: string, body = '', token: string | undefined = TOKEN) => {
     const { pathname: path, searchParams: query } = new URL(`https://c${target}`);
     const headers = {
-      'content-type': 'application/merge-patch+json',
+      'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json',
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
     };
     const request = { method, path, query, headers, body: Buffer.from(body), sourceIp: '192.0.2.1' };
@@ -74,4 +77,19 @@ it('frees the slot of a watch when its client leaves, although it waits for a ch
   await parts.return?.();
   expect(heldWatches()).toBe(0);
   void waiting;
+});
+
+// Otherwise it would read the log after a minute.
+it('a commit wakes the watches of its custom resource', async () => {
+  const { open, send } = cluster('ada', 'system:masters');
+  expect((await send('POST', DEFINITIONS, JSON.stringify(widgetDefinition()))).status).toBe(201);
+  const { lines } = await open('GET', `${widgetsIn('default')}?watch=1`);
+  const nextLine = async (): Promise<string> => {
+    for await (const part of lines!) if (part.trim() !== '') return part;
+    return '';
+  };
+  const next = nextLine();
+  await new Promise((resolve) => setImmediate(resolve));
+  expect((await send('POST', widgetsIn('default'), JSON.stringify(widget('w')))).status).toBe(201);
+  expect(JSON.parse(await next)).toMatchObject({ type: 'ADDED', object: { metadata: { name: 'w' } } });
 });

@@ -12,6 +12,7 @@ import { acceptsGzip } from '../../shared/api/response-size.ts';
 import { serveApi } from '../../shared/api/serve.ts';
 import { answerLongPoll } from '../../shared/api/watch/long-poll.ts';
 import { watch as answerWatchCall } from '../../shared/api/watch/watch-call.ts';
+import { logNameOf } from '../../shared/api/watch/watch-events.ts';
 import { STATE_VERSION_PARAMETER, TICKET_PARAMETER, watchTarget } from '../../shared/api/watch/watch-redirect.ts';
 import type { WatchCall, WatchSource } from '../../shared/api/watch/watch-request.ts';
 import { defined } from '../../shared/defined.ts';
@@ -147,7 +148,7 @@ export function serveWatch(options: WatchOptions): ServeWatch {
           findRefusal: findRefusalFor(call),
           withdrawals: options.withdrawals,
         };
-        const followed = sourceOf(source, watch.descriptor.resource);
+        const followed = sourceOf(source, logNameOf(watch.descriptor));
         const untilGone = { ...followed, pause: pauseUntil(left, followed.pause) };
         streamed.lines = releasing(slot, watchLines(untilGone, watch, limits));
         return STREAM;

@@ -24,6 +24,10 @@ export const POLL_MS = 1_000;
 /** Changes per read of the log. */
 const CHANGES_MAX = 500;
 
+/** The name of the resource in the change log. */
+export const logNameOf = ({ custom, resource }: Pick<WatchRequest['descriptor'], 'custom' | 'resource'>): string =>
+  custom?.definition ?? resource;
+
 /** The event of a change for this request. undefined: outside the selector before and after. */
 function eventOf(request: WatchRequest, change: ObjectChange): WatchEvent | undefined {
   const { descriptor, labels, fields } = request;
@@ -85,8 +89,7 @@ async function* watchLog(
   request: WatchRequest,
   deadlineMs: number,
 ): AsyncGenerator<readonly WatchEvent[]> {
-  const { descriptor } = request;
-  const resource = descriptor.custom?.definition ?? descriptor.resource;
+  const resource = logNameOf(request.descriptor);
   const changesAfter = (after: number, eager = false) =>
     source.changes.readChanges({ resource, after, limit: CHANGES_MAX, eager });
   let cursor = startOf(request.resourceVersion);
