@@ -489,7 +489,11 @@ describe('the agent', () => {
         return given.api.send(request);
       },
     };
-    const claimDirectories = { make: () => '', remove: async () => {}, freeBytes: () => 0 };
+    const claimDirectories = {
+      make: async () => ({ path: '', unlimited: undefined }),
+      remove: async () => {},
+      freeBytes: () => 0,
+    };
     void runAgent({ ...given, api, beatApi, claimDirectories }, stop.signal);
     await pass(30_000);
     const paths = {

@@ -14,6 +14,7 @@ import {
   readRuntime,
   readShutdown,
   readToken,
+  readVolumeLimits,
 } from '../adapters/doctor/measure.ts';
 import { readOffline } from '../adapters/doctor/measure-offline.ts';
 import { readOwnRelay, readUsedRelay } from '../adapters/doctor/measure-relay.ts';
@@ -95,6 +96,7 @@ interface MachineParts {
   readonly shutdown: () => Promise<Readings['shutdown']>;
   readonly runtime: () => Promise<Readings['runtime']>;
   readonly swaps: () => Promise<string | undefined>;
+  readonly volumeLimits: () => Promise<Readings['volumeLimits']>;
 }
 
 function linuxParts({ rootDirectory, runtime }: AgentConfig, environment: DoctorIo['environment']): MachineParts {
@@ -104,6 +106,7 @@ function linuxParts({ rootDirectory, runtime }: AgentConfig, environment: Doctor
     shutdown: () => readShutdown(environment['DBUS_SYSTEM_BUS_ADDRESS']),
     runtime: () => readRuntime(runtime),
     swaps: () => machine.swaps(),
+    volumeLimits: () => readVolumeLimits({ rootDirectory, runtime }),
   };
 }
 
@@ -115,6 +118,7 @@ async function windowsParts({ rootDirectory, runtime }: AgentConfig): Promise<Ma
     shutdown: async () => ({ kind: 'preshutdown', preshutdown: readPreshutdown() }),
     runtime: async () => ({ kind: runtime === 'none' ? 'none' : 'jobs' }),
     swaps: async () => undefined,
+    volumeLimits: async () => undefined,
   };
 }
 
@@ -136,7 +140,7 @@ async function examine(
   // Before the others: they listen on their ports for a moment.
   const ownRelay = await readOwnRelay(config, machine);
   const witness = await readWitness(config);
-  const [endpoint, token, shutdown, disk, runtime, agent, updates, swaps, usedRelay, offline, services] =
+  const [endpoint, token, shutdown, disk, runtime, agent, updates, swaps, usedRelay, offline, services, volumeLimits] =
     await Promise.all([
       readEndpoint(config, environment),
       readToken(config, key, environment),
@@ -149,6 +153,7 @@ async function examine(
       readUsedRelay(config),
       readOffline(config),
       readServices(config.services),
+      local.volumeLimits(),
     ]);
   const readings: Readings = {
     agentVersion,
@@ -159,6 +164,7 @@ async function examine(
     shutdown,
     cgroups: readCgroups({ fileRoot: '/', cgroupRoot: config.cgroupRoot }),
     disk,
+    volumeLimits,
     runtime,
     agent,
     updates,

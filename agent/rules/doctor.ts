@@ -3,6 +3,7 @@ import type { AgentConfig } from '../config.ts';
 import { type OfflineReadings, offlineFindings } from './doctor-offline.ts';
 import { type RelayReadings, relayFindings } from './doctor-relay.ts';
 import { type ServicesReading, servicesFindings } from './doctor-services.ts';
+import { type VolumeLimitReading, volumeFindings } from './doctor-volumes.ts';
 import { type PreshutdownReading, preshutdownFindings } from './doctor-windows.ts';
 import { type WitnessReading, witnessFindings } from './doctor-witness.ts';
 import { type Finding, failed, isCertificateFault, ok, warning } from './finding.ts';
@@ -84,6 +85,8 @@ export interface Readings extends RelayReadings, OfflineReadings {
   readonly shutdown: ShutdownReading;
   readonly cgroups: CgroupReading;
   readonly disk: DiskReading;
+  /** Undefined: this machine makes no volumes for claims. */
+  readonly volumeLimits: VolumeLimitReading | undefined;
   readonly runtime: RuntimeReading;
   readonly agent: AgentReading;
   readonly updates: UpdatesReading;
@@ -131,6 +134,7 @@ export function findingsOf(config: DoctorConfig, readings: Readings, nowMs: numb
     ...(readings.runtime.kind === 'exec' ? [cgroups(readings.cgroups)] : []),
     ...shutdown(config, readings.shutdown),
     disk(config, readings.disk),
+    ...volumeFindings(readings.volumeLimits),
     swap(readings.swapFault),
     ...offlineFindings(config, readings),
     updates(config, readings.updates),

@@ -19,6 +19,7 @@ import {
   readRuntime,
   readShutdown,
   readToken,
+  readVolumeLimits,
 } from './measure.ts';
 
 async function api(answer: (path: string, token: string) => { readonly status?: number; readonly body: string }) {
@@ -221,6 +222,26 @@ it('a directory for pods has controllers, and may not be writable', () => {
 it('a machine without a bus of the system cannot delay its shutdown', async () => {
   const bus = join(folderForTest(), 'none');
   expect(await readShutdown(`unix:path=${bus}`)).toEqual({ kind: 'failed', message: expect.stringContaining(bus) });
+});
+
+it('the limits of volumes are those of the directory of claims, or of the one that will have it', async () => {
+  const root = folderForTest();
+  const asked: string[] = [];
+  const quotas = {
+    limit: async () => undefined,
+    release: async () => {},
+    fault: async (directory: string) => {
+      asked.push(directory);
+      if (asked.length > 1) throw new Error('xfs_quota: a fault');
+      return undefined;
+    },
+  };
+  const config = { rootDirectory: root, runtime: 'exec' } as const;
+  expect(await readVolumeLimits({ ...config, runtime: 'none' }, quotas)).toBeUndefined();
+  expect(await readVolumeLimits(config, quotas)).toEqual({ kind: 'limited' });
+  mkdirSync(join(root, 'claims'));
+  expect(await readVolumeLimits(config, quotas)).toMatchObject({ kind: 'none', why: 'xfs_quota: a fault' });
+  expect(asked).toEqual([root, join(root, 'claims')]);
 });
 
 it('the runtime is none, or processes, with the mounts that they have', async () => {

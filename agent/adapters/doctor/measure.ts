@@ -14,6 +14,7 @@ import type {
   ShutdownReading,
   TokenReading,
 } from '../../rules/doctor.ts';
+import type { VolumeLimitReading } from '../../rules/doctor-volumes.ts';
 import { describeAnswer } from '../../rules/kube-answer.ts';
 import { nodePath } from '../../rules/lease.ts';
 import { type CgroupPlace, findCgroupDirectory, WANTED_CONTROLLERS } from '../cgroup/find-tree.ts';
@@ -28,6 +29,8 @@ import { mountMode } from '../runtime-exec/isolation.ts';
 import { access, statfs, W_OK } from '../system/files.ts';
 import { runProgram } from '../system/run-program.ts';
 import { systemTime } from '../system/time.ts';
+import { claimsRoot } from '../volumes/claim-directories.ts';
+import { projectQuotas } from '../volumes/project-quota.ts';
 import { ANSWER_BYTES_MAX, askServer, NETWORK_MS } from './ask-server.ts';
 
 const BOUNDS = { timeoutMs: 10_000, outputBytesMax: ANSWER_BYTES_MAX };
@@ -119,6 +122,24 @@ export async function readDisk(rootDirectory: string): Promise<DiskReading> {
     return { kind: 'measured', availableBytes: bavail * bsize, capacityBytes: blocks * bsize };
   } catch (error) {
     return { kind: 'failed', message: textOf(error) };
+  }
+}
+
+/** Undefined: a machine without a runtime makes no volumes. */
+export async function readVolumeLimits(
+  { rootDirectory, runtime }: Pick<AgentConfig, 'rootDirectory' | 'runtime'>,
+  quotas = projectQuotas(),
+): Promise<VolumeLimitReading | undefined> {
+  if (runtime === 'none') return undefined;
+  const claims = claimsRoot(rootDirectory);
+  try {
+    const directory = await access(claims).then(
+      () => claims,
+      () => rootDirectory,
+    );
+    return (await quotas.fault(directory)) ?? { kind: 'limited' };
+  } catch (error) {
+    return { kind: 'none', why: textOf(error), todo: 'Repair that, and repeat this.' };
   }
 }
 

@@ -3,6 +3,8 @@ import { chmodSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ClaimDirectories } from '../../ports/claim-directories.ts';
 import { makeDirectory } from '../system/directory.ts';
+import { syncDirectory } from '../system/state-file.ts';
+import { type ProjectQuotas, projectQuotas } from './project-quota.ts';
 import { removeTree } from './remove-tree.ts';
 
 /** Who runs in the pod is not known. As k3s' local-path. */
@@ -10,18 +12,27 @@ const DIRECTORY_MODE = 0o777;
 /** Only the agent enters it: a container sees its volume through a mount. */
 const ROOT_MODE = 0o700;
 
-export function claimDirectories(rootDirectory: string): ClaimDirectories {
-  const root = join(rootDirectory, 'claims');
+export const claimsRoot = (rootDirectory: string): string => join(rootDirectory, 'claims');
+
+export function claimDirectories(rootDirectory: string, quotas: ProjectQuotas = projectQuotas()): ClaimDirectories {
+  const root = claimsRoot(rootDirectory);
   return {
-    make(volumeName) {
+    async make(volumeName, bytes) {
       makeDirectory(root, ROOT_MODE);
       const path = join(root, volumeName);
       makeDirectory(path, DIRECTORY_MODE);
+      const fault = await quotas.limit(path, bytes);
       // The mask of the process has no part in it.
       chmodSync(path, DIRECTORY_MODE);
-      return path;
+      // Its mode was changed last: with it, the journal has the limit, before the API has the volume.
+      await syncDirectory(path);
+      return { path, unlimited: fault?.why };
     },
-    remove: (volumeName) => removeTree(join(root, volumeName)),
+    async remove(volumeName) {
+      const path = join(root, volumeName);
+      await quotas.release(path);
+      await removeTree(path);
+    },
     freeBytes() {
       makeDirectory(root, ROOT_MODE);
       const { bavail, bsize } = statfsSync(root);

@@ -18,12 +18,14 @@ function world({
   list = answered(200, { kind: 'NodeVolumeWorkList', items: works }),
   answer = () => answered(200),
   freeBytes = 1_048_576,
+  unlimited,
   remove = async () => {},
 }: {
   works?: readonly object[];
   list?: KubeAnswer;
   answer?: (request: KubeRequest) => KubeAnswer;
   freeBytes?: number;
+  unlimited?: string;
   remove?: () => Promise<void>;
 } = {}) {
   const steps: string[] = [];
@@ -42,9 +44,9 @@ function world({
     },
     directories: {
       freeBytes: () => freeBytes,
-      make(name) {
-        steps.push(`make ${name}`);
-        return `/volumes/${name}`;
+      async make(name, bytes) {
+        steps.push(`make ${name} ${bytes}`);
+        return { path: `/volumes/${name}`, unlimited };
       },
       async remove(name) {
         steps.push(`remove ${name}`);
@@ -76,20 +78,28 @@ describe('a volume that is asked for', () => {
     const { maker, steps, bodies, warned } = world({ answer });
     maker.requested();
     await maker.settled();
-    expect(steps).toEqual([`GET ${WORKS}`, 'make pvc-1', `POST ${VOLUMES}`, SUCCEEDED, `DELETE ${WORKS}/make`]);
+    expect(steps).toEqual([`GET ${WORKS}`, 'make pvc-1 1048576', `POST ${VOLUMES}`, SUCCEEDED, `DELETE ${WORKS}/make`]);
     const { metadata, spec } = volumeOf();
-    const annotations = { by: 'local', 'nodekeeper.dev/quota': 'none' };
+    const annotations = { by: 'local', 'nodekeeper.dev/quota': 'project' };
     expect(bodies).toEqual([
       { metadata: { ...metadata, annotations }, spec: { ...spec, local: { path: '/volumes/pvc-1' } } },
     ]);
     expect(warned).toEqual([]);
   });
 
+  it('is said to be without a limit, and why, when the file system has none', async () => {
+    const { maker, steps, bodies } = world({ unlimited: 'tmpfs has no project quotas' });
+    maker.requested();
+    await maker.settled();
+    expect(steps).toContain(`${SUCCEEDED}, without a limit of its size: tmpfs has no project quotas`);
+    expect(bodies).toMatchObject([{ metadata: { annotations: { 'nodekeeper.dev/quota': 'none' } } }]);
+  });
+
   it.each([403, 422])(
     'keeps its directory when it is refused: an earlier request may have made it: %d',
     async (status) => {
       const { steps, warned } = await stepsOf({ answer: () => refused(status, 'Reason') });
-      expect(steps).toEqual(['make pvc-1', `POST ${VOLUMES}`, failed(String(status))]);
+      expect(steps).toEqual(['make pvc-1 1048576', `POST ${VOLUMES}`, failed(String(status))]);
       expect(warned).toEqual([['a volume could not be made or removed', 'pvc-1', String(status)]]);
     },
   );
@@ -122,7 +132,7 @@ describe('a volume that is no longer wanted', () => {
     expect(refusing.warned).toEqual([['a volume could not be made or removed', 'pvc-2', '500']]);
     const remove = () => Promise.reject(new Error('the disk is read-only'));
     const { steps, warned } = await stepsOf({ works: [REMOVE, MAKE], remove });
-    expect(steps).toEqual(['remove pvc-2', 'make pvc-1', `POST ${VOLUMES}`, SUCCEEDED, `DELETE ${WORKS}/make`]);
+    expect(steps).toEqual(['remove pvc-2', 'make pvc-1 1048576', `POST ${VOLUMES}`, SUCCEEDED, `DELETE ${WORKS}/make`]);
     expect(warned).toEqual([['a volume could not be made or removed', 'pvc-2', 'the disk is read-only']]);
   });
 });

@@ -89,8 +89,9 @@ export class VolumeMaker {
     const free = directories.freeBytes();
     if (wanted > free) return `${wanted} bytes are requested, and the file system of this node has ${free} free`;
     const { name = '' } = offered.metadata;
-    const path = directories.make(name);
-    const annotations = { ...offered.metadata.annotations, [QUOTA_ANNOTATION]: 'none' };
+    const { path, unlimited } = await directories.make(name, wanted);
+    const quota = unlimited === undefined ? 'project' : 'none';
+    const annotations = { ...offered.metadata.annotations, [QUOTA_ANNOTATION]: quota };
     const body = {
       ...offered,
       metadata: { ...offered.metadata, annotations },
@@ -99,7 +100,8 @@ export class VolumeMaker {
     const answer = await api.send({ method: 'POST', path: VOLUMES, body });
     // 409: it was created before, and its answer was lost.
     if (answeredWith(answer, 200, 201, 409)) {
-      const message = `Successfully provisioned volume ${name}`;
+      const limit = unlimited === undefined ? '' : `, without a limit of its size: ${unlimited}`;
+      const message = `Successfully provisioned volume ${name}${limit}`;
       recordEvent(subjectOf(offered), { type: 'Normal', reason: 'ProvisioningSucceeded', message });
       return undefined;
     }

@@ -7,7 +7,7 @@ import type { KubePersistentVolume, KubePersistentVolumeClaim, KubeStorageClass 
 import { LOCAL_PROVISIONER, PROVISIONED_BY } from './annotations.ts';
 import { annotationOf, classNameOf, selectedNodeOf } from './binding.rule.ts';
 
-/** On a volume: whether the file system limits its size. */
+/** On a volume: what limits its size, `project` (the project quota of its directory) or `none`. */
 export const QUOTA_ANNOTATION = 'nodekeeper.dev/quota';
 
 const NAME_FIELD = 'metadata.name';
