@@ -16,6 +16,7 @@ import { massFailure } from './mass-failure.ts';
 import { page } from './page.ts';
 import { relay } from './relay.ts';
 import { scheduler } from './scheduler.ts';
+import { serveSoak } from './serve-soak.ts';
 import { serviceRules } from './service-rules.ts';
 import { soak } from './soak.ts';
 import { store } from './store.ts';
@@ -39,6 +40,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   storm,
   greedyIdentity,
   soak,
+  serveSoak,
   api,
   crds,
   detection,
