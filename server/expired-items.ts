@@ -1,9 +1,19 @@
 import type { Log } from '../shared/observability/log.ts';
-import type { SqliteStore } from './store/sqlite-store.ts';
+import { SWEPT_MAX, type SqliteStore } from './store/sqlite-store.ts';
 
-/** Between two sweeps of expired items, and after one that found some. Milliseconds. */
+/** Between two sweeps of expired items, after one that found some, and after one that left some. Milliseconds. */
 const SWEEP_MS = 30_000;
 const SWEEP_AGAIN_MS = 1_000;
+const SWEEP_REST_MS = 100;
+
+/**
+ * Until the next sweep. What expires each second was written each second an hour before. So a busy store must sweep as
+ * fast as it writes: the file would grow without end otherwise.
+ */
+export function untilSweepMs(swept: number): number {
+  if (swept === 0) return SWEEP_MS;
+  return swept < SWEPT_MAX ? SWEEP_AGAIN_MS : SWEEP_REST_MS;
+}
 
 /** Deletes what has expired, as time to live does in DynamoDB, and soon again while there is more. */
 export function sweepExpired(store: Pick<SqliteStore, 'sweepExpired'>, log: Log): () => void {
@@ -14,7 +24,7 @@ export function sweepExpired(store: Pick<SqliteStore, 'sweepExpired'>, log: Log)
       log.warn('expired items could not be deleted: the next sweep does it', { error });
       return 0;
     });
-    if (!isEnded) timer = setTimeout(sweep, swept > 0 ? SWEEP_AGAIN_MS : SWEEP_MS);
+    if (!isEnded) timer = setTimeout(sweep, untilSweepMs(swept));
   };
   timer = setTimeout(sweep, SWEEP_AGAIN_MS);
   return () => {

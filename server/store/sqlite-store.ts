@@ -54,7 +54,7 @@ const BYTES_PER_TURN = 128 * 1_024;
 const MOVING = 'this cluster is being moved: writes are refused';
 const NO_CLUSTER = 'it is the destination of another move, and was never started: it is no cluster';
 /** Expired items deleted by one sweep, of each table. */
-const SWEPT_MAX = 200;
+export const SWEPT_MAX = 200;
 
 export interface SqliteStoreOptions {
   /** The database file. Its directory exists. */
