@@ -244,13 +244,14 @@ export function replicaStore({ items, clock, onChanged }: ReplicaStoreOptions): 
   async function applySteps(resource: string, steps: readonly Step[], merging?: { readonly cursor: number }) {
     const written = async (part: readonly Step[]): Promise<void> => {
       const writes = issuedItems(common, await writesOf(part), { logged: true });
-      if (!fits(writes) && part.length > 1) {
+      const isOneTransaction = fits(writes);
+      if (!isOneTransaction && part.length > 1) {
         const half = Math.ceil(part.length / 2);
         await written(part.slice(0, half));
         return written(part.slice(half));
       }
       // The owners of one object may fill a transaction. Who reads that index reads the object, too.
-      const isIndex = ({ key }: TransactWrite): boolean => !fits(writes) && key.pk.startsWith(ownedPartition(''));
+      const isIndex = ({ key }: TransactWrite): boolean => !isOneTransaction && key.pk.startsWith(ownedPartition(''));
       for (const some of inParts(writes.filter(isIndex))) await transact(some);
       const rest = writes.filter((write) => !isIndex(write));
       await commit(
