@@ -12,6 +12,7 @@ import { greedyIdentity } from './greedy-identity.ts';
 import { heartbeat } from './heartbeat.ts';
 import { helm } from './helm.ts';
 import { hub } from './hub.ts';
+import { hubDay } from './hub-day.ts';
 import { massFailure } from './mass-failure.ts';
 import { page } from './page.ts';
 import { relay } from './relay.ts';
@@ -50,6 +51,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   store,
   watches,
   hub,
+  hubDay,
   walks,
   scheduler,
   workloads,

@@ -1,8 +1,8 @@
 /**
- * `nodekeeper serve` for hours at a steady load: heartbeats of simulated machines, and pods that are created, scheduled,
- * changed and deleted, while a watch follows the Nodes. Per interval: memory, size of the write-ahead log and of the
- * file, delay of the event loop (p99 of the interval), and requests that failed. At the end: the slope of memory over
- * the second half, and marks of machines that were never silent (0 is right).
+ * `nodekeeper serve` for hours at a steady load: heartbeats of simulated machines, and pods that are created,
+ * scheduled, changed and deleted, while a watch follows the Nodes. Per interval: memory, size of the write-ahead log
+ * and of the file, delay of the event loop (p99 of the interval), and requests that failed. At the end: the slope of
+ * memory over the second half, and marks of machines that were never silent (0 is right).
  */
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';

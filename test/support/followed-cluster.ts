@@ -29,7 +29,10 @@ export interface FollowedCluster {
   forbid(resources: readonly string[]): Promise<void>;
   /** The hub may follow only what belongs to these nodes, and what is of no node. */
   bindTo(nodeNames: readonly string[]): Promise<void>;
-  follow(items: ItemStore, random?: () => number): Promise<Followed>;
+  /** Deletes what has expired in the tables of the cluster, as time to live does. */
+  expire(): void;
+  /** `onChanged`: the change log of a resource of the copy has changed. */
+  follow(items: ItemStore, random?: () => number, onChanged?: (resource: string) => void): Promise<Followed>;
 }
 
 export interface Followed {
@@ -50,15 +53,14 @@ export async function followedCluster(options: { readonly uuid?: () => string } 
   const hubClock: Clock = { nowMs: () => nowMs };
   let isAsked = false;
   const units = { readUnits: 0, writeUnits: 0 };
-  const { items: tables, freeze } = lateReads(
-    memoryItemStore({
-      onConsumed({ readUnits, writeUnits }) {
-        if (!isAsked) return;
-        units.readUnits += readUnits;
-        units.writeUnits += writeUnits;
-      },
-    }),
-  );
+  const memory = memoryItemStore({
+    onConsumed({ readUnits, writeUnits }) {
+      if (!isAsked) return;
+      units.readUnits += readUnits;
+      units.writeUnits += writeUnits;
+    },
+  });
+  const { items: tables, freeze } = lateReads(memory);
   const api = apiInMemory({
     ...options,
     items: tables,
@@ -122,7 +124,10 @@ export async function followedCluster(options: { readonly uuid?: () => string } 
         },
       ]);
     },
-    async follow(items, random = () => 0.5) {
+    expire() {
+      for (const table of ['objects', 'control', 'health'] as const) memory.expire(table, nowMs / 1_000);
+    },
+    async follow(items, random = () => 0.5, onChanged = () => {}) {
       const changed: string[] = [];
       const warnings: string[] = [];
       let waiting: { readonly untilMs: number; readonly end: () => void } | undefined;
@@ -152,7 +157,10 @@ export async function followedCluster(options: { readonly uuid?: () => string } 
           warn: (message, fields) => warnings.push(`${message} ${String(fields?.['error'] ?? '')}`),
           error: (message) => warnings.push(message),
         },
-        onChanged: (resource) => changed.push(resource),
+        onChanged(resource) {
+          changed.push(resource);
+          onChanged(resource);
+        },
       });
       await settled();
       return {
