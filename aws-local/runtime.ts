@@ -98,6 +98,8 @@ export interface LocalOptions {
 export interface LocalSystem {
   /** Base URL of the API: `https://127.0.0.1:port`. */
   readonly url: string;
+  /** The same through the URL of its function. Undefined without the policy field `apiUrl`. */
+  readonly apiUrl: string | undefined;
   readonly caPem: string;
   readonly adminToken: string;
   /** For simulated machines: user `fleet`. */
@@ -509,6 +511,7 @@ function systemOf(start: Start, access: Access, running: RunningSystem): LocalSy
   let ending: Promise<void> | undefined;
   return {
     url,
+    apiUrl: apiUrlOf(running),
     caPem,
     adminToken: credentials.adminToken,
     fleetToken: credentials.fleetToken,
@@ -532,6 +535,13 @@ function systemOf(start: Start, access: Access, running: RunningSystem): LocalSy
     stop: () => (ending ??= stopSystem(start.undo, front, running)),
     kill: () => (ending ??= killSystem(start.undo, front, running)),
   };
+}
+
+function apiUrlOf({ plan, urlFronts }: Pick<RunningSystem, 'plan' | 'urlFronts'>): string | undefined {
+  const other = plan.api?.routes.find(({ routeKey }) => routeKey === '$default');
+  const own = plan.functionUrls.find(({ functionId }) => functionId === other?.functionId);
+  const front = own && urlFronts.get(own.logicalId);
+  return front && `https://127.0.0.1:${front.port}`;
 }
 
 /** Functions first: in the template, what invokes a function depends on it. */

@@ -53,6 +53,7 @@ async function run(options: StartOptions): Promise<void> {
     const seconds = (performance.now() - startedMs) / 1_000;
     // The default of the commands is the directory of `npm start`.
     say(greeting({ ...system, defaultDirectory: '', seconds, nodes, ec2Nodes, console: demo?.console?.address }));
+    if (system.apiUrl !== undefined) say(`the API through the URL of its function: ${system.apiUrl}`);
     if (options.verbose) {
       const { endpoint, tableNames } = system.dynamodb;
       say(`DynamoDB: ${endpoint}, tables ${tableNames.join(', ')}`);

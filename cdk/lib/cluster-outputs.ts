@@ -4,6 +4,7 @@ import type { Construct } from 'constructs';
 
 interface Outputs extends Construct {
   readonly endpoint: string;
+  readonly apiUrl: string | undefined;
   readonly clusterId: string;
   readonly eventBusName: string;
   readonly dashboardUrl: string | undefined;
@@ -20,6 +21,9 @@ export function createOutputs(cluster: Outputs, prefix: string): void {
     output('DashboardUrl', cluster.dashboardUrl, 'Dashboard of the cluster');
   }
   output('Endpoint', cluster.endpoint, 'Server URL for kubeconfigs and agents');
+  if (cluster.apiUrl !== undefined) {
+    output('ApiUrl', cluster.apiUrl, 'The same for clients that ask often (policy field apiUrl)');
+  }
   output('ClusterId', cluster.clusterId, 'Name of this cluster');
   const { region, stackName } = Stack.of(cluster);
   output('Region', region, 'Region of the cluster');

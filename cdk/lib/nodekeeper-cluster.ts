@@ -39,6 +39,8 @@ const metricsNamespaceOf = (clusterId: string): string => `Nodekeeper/${clusterI
 export class NodekeeperCluster extends Construct {
   /** URL for kubeconfigs and agents, without a trailing slash. */
   readonly endpoint: string;
+  /** The same API without the price of the HTTP API. Undefined without the policy field `apiUrl`. */
+  readonly apiUrl: string | undefined;
   readonly clusterId: string;
   readonly policy: Policy;
   readonly tables: Tables;
@@ -70,6 +72,7 @@ export class NodekeeperCluster extends Construct {
     const serving = createServing(this, props, surroundings, variables);
     const { frontDoor } = serving;
     this.endpoint = frontDoor.endpoint;
+    this.apiUrl = serving.apiUrl;
     const functions = new Map<FunctionName, IFunction>([
       ...serving.functions,
       ...createControllers(this, surroundings, {

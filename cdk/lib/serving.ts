@@ -17,6 +17,7 @@ import { Watch } from './watch.ts';
 export interface Serving {
   readonly frontDoor: FrontDoor;
   readonly heartbeatUrl: string | undefined;
+  readonly apiUrl: string | undefined;
   readonly functions: readonly [FunctionName, IFunction][];
 }
 
@@ -28,7 +29,7 @@ export function createServing(
   variables: VariableValues,
 ): Serving {
   const heartbeat = new ManifestFunction(scope, { manifest: heartbeatManifest, surroundings, variables });
-  const heartbeatUrl = surroundings.features.has('heartbeatUrl') ? heartbeatUrlOf(heartbeat.lambda) : undefined;
+  const heartbeatUrl = surroundings.features.has('heartbeatUrl') ? urlOf(heartbeat.lambda) : undefined;
   const watch = surroundings.features.has('streamedWatches')
     ? new Watch(scope, 'WatchStream', { manifest: watchManifest, surroundings, variables })
     : undefined;
@@ -51,6 +52,7 @@ export function createServing(
     },
   });
   api.allow(['logs:PutLogEvents'], [auditLog.streamArn]);
+  const apiUrl = surroundings.policy.apiUrl === 'on' ? urlOf(api.lambda) : undefined;
   const frontDoor = new FrontDoor(scope, 'FrontDoor', {
     clusterId: surroundings.clusterId,
     heartbeat: heartbeat.lambda,
@@ -64,11 +66,8 @@ export function createServing(
     ['api', api.lambda],
     ...(watch === undefined ? [] : [['watch', watch.lambda] as [FunctionName, IFunction]]),
   ];
-  return { frontDoor, heartbeatUrl, functions };
+  return { frontDoor, heartbeatUrl, apiUrl, functions };
 }
 
-/** The second way of a heartbeat. The function authenticates requests itself, as those of the HTTP API. */
-function heartbeatUrlOf(heartbeat: IFunction): string {
-  const { url } = heartbeat.addFunctionUrl({ authType: FunctionUrlAuthType.NONE });
-  return url;
-}
+/** A second way to a function that authenticates requests itself, as it does those of the HTTP API. */
+const urlOf = (fn: IFunction): string => fn.addFunctionUrl({ authType: FunctionUrlAuthType.NONE }).url;

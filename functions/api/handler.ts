@@ -1,8 +1,13 @@
-import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from 'aws-lambda';
-import { requestOf, resultOf } from '../../shared/aws/http-event.ts';
+import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2, LambdaFunctionURLEvent } from 'aws-lambda';
+import { requestOfUrl, resultOf } from '../../shared/aws/http-event.ts';
 import { composeApiFunction } from './compose.ts';
 
 const api = composeApiFunction(process.env);
 
-export const handler = async (event: APIGatewayProxyEventV2): Promise<APIGatewayProxyStructuredResultV2> =>
-  resultOf(await api(requestOf(event)));
+/**
+ * From the HTTP API, and from the function's URL. The event does not say which, and the path of the first is decoded
+ * already. To decode it again changes nothing: no name of Kubernetes has a `%` (upstream IsValidPathSegmentName).
+ */
+export const handler = async (
+  event: APIGatewayProxyEventV2 | LambdaFunctionURLEvent,
+): Promise<APIGatewayProxyStructuredResultV2> => resultOf(await api(requestOfUrl(event)));

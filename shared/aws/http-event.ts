@@ -25,7 +25,7 @@ export function requestOf(event: APIGatewayProxyEventV2 | LambdaFunctionURLEvent
  * A request to a function URL. Its `rawPath` is as the client sent it, whereas an HTTP API decodes it, and ends it at a
  * decoded `?`. Both become the same path here, because a watch is redirected from one to the other.
  */
-export function requestOfUrl(event: LambdaFunctionURLEvent): HttpRequest {
+export function requestOfUrl(event: APIGatewayProxyEventV2 | LambdaFunctionURLEvent): HttpRequest {
   const request = requestOf(event);
   return { ...request, path: decodedPath(request.path) };
 }

@@ -115,6 +115,7 @@ const fieldRules: { readonly [Field in keyof Policy]: FieldRule<Policy[Field]> }
   unenforcedKinds: oneOf(['warn', 'refuse']),
   watchMode: oneOf(['stream', 'longPoll']),
   heartbeatUrl: oneOf(['on', 'off']),
+  apiUrl: oneOf(['on', 'off']),
   concurrentWatchesMax: {
     schema: z.int().check(z.gte(1), z.lte(1_000)),
     rule: 'must be a whole number of watches, 1 to 1000',

@@ -137,6 +137,10 @@ export interface Policy {
    */
   readonly heartbeatUrl: 'on' | 'off';
   /**
+   * on: function `api` has a URL of its own, the output `ApiUrl`, for clients that ask often (docs/decisions/0039).
+   */
+  readonly apiUrl: 'on' | 'off';
+  /**
    * Streamed watches at once; one more is answered with 429. Each occupies a concurrent execution of the account, which
    * heartbeats and ticks need as well (docs/operations/quotas.md). Machines and people have shares of them
    * (functions/watch/watch-shares.ts).
@@ -231,6 +235,7 @@ export const defaultPolicy: Policy = Object.freeze({
   unenforcedKinds: 'warn',
   watchMode: 'stream',
   heartbeatUrl: 'off',
+  apiUrl: 'off',
   concurrentWatchesMax: 40,
   watchQuietSeconds: 300,
   scheduling: 'on',

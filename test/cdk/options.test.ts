@@ -469,13 +469,13 @@ describe('cdk-nag', () => {
   });
 });
 
-describe('the URL of heartbeats', () => {
-  const template = synthesise({ policy: { heartbeatUrl: 'on' } });
+describe('the URL of heartbeats, and that of the API', () => {
+  const template = synthesise({ policy: { heartbeatUrl: 'on', apiUrl: 'on' } });
   const urls = ofType(template, 'AWS::Lambda::Url');
   const ofHeartbeat = urls.find(([id]) => id.includes('Heartbeat'));
 
   it('is a second way to function heartbeat, which authenticates its requests itself', () => {
-    expect(urls).toHaveLength(2);
+    expect(urls).toHaveLength(3);
     expect(ofHeartbeat?.[1].Properties).toMatchObject({
       AuthType: 'NONE',
       TargetFunctionArn: { 'Fn::GetAtt': [expect.stringContaining('HeartbeatFunction'), 'Arn'] },
@@ -502,7 +502,16 @@ describe('the URL of heartbeats', () => {
     });
   });
 
+  it('is an output for the API, and its function authenticates the requests itself', () => {
+    const [id, ofApi] = urls.find(([each]) => each.includes('ApiFunction')) ?? [];
+    expect(ofApi?.Properties).toMatchObject({ AuthType: 'NONE' });
+    expect(ofApi?.Properties).not.toHaveProperty('InvokeMode', 'RESPONSE_STREAM');
+    expect(template.toJSON()['Outputs']).toMatchObject({ ApiUrl: { Value: { 'Fn::GetAtt': [id, 'FunctionUrl'] } } });
+  });
+
   it('is off by default', () => {
-    expect(ofType(synthesise({}), 'AWS::Lambda::Url')).toHaveLength(1);
+    const standard = synthesise({});
+    expect(ofType(standard, 'AWS::Lambda::Url')).toHaveLength(1);
+    expect(standard.toJSON()['Outputs']).not.toHaveProperty('ApiUrl');
   });
 });

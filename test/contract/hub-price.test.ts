@@ -8,16 +8,15 @@ import { expect, it } from 'vitest';
 import { PRICES, SECONDS_A_MONTH } from '../../shared/cost/prices.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import { followedCluster } from '../support/followed-cluster.ts';
+import { BY_HTTP_API, BY_URL } from '../support/request-price.ts';
 
 const DOC = fileURLToPath(new URL('../../docs/hub.md', import.meta.url));
-const HEAD = '| changes of pods | requests | read units | write units | dollars per month |\n|---|---|---|---|---|\n';
+const HEAD =
+  '| changes of pods | requests | read units | write units | dollars per month | through `ApiUrl` |\n|---|---|---|---|---|---|\n';
 const PODS = '/api/v1/namespaces/default/pods';
 /** Until every kind but that of the changes counts as quiet. */
 const SETTLE_MS = 660_000;
 const COUNTED_SECONDS = 600;
-/** Of function api, as docs/cost.md estimates Lambda time: the wait for tables, and 1 ms of CPU on 512 MB. */
-const POLL_MS = 10 + 1 / (512 / 1_769);
-const POLL_GIGABYTES = 0.5;
 
 /** `changeSeconds` undefined: nothing changes. Per month. */
 async function priceOf(changeSeconds: number | undefined) {
@@ -48,24 +47,24 @@ async function priceOf(changeSeconds: number | undefined) {
   const requests = (cluster.requests() - before.requests) * month;
   const readUnits = (units.readUnits - before.readUnits) * month;
   const writeUnits = (units.writeUnits - before.writeUnits) * month;
-  const perRequest =
-    PRICES.httpApiRequest + PRICES.lambdaRequest + (POLL_MS / 1_000) * POLL_GIGABYTES * PRICES.lambdaGigabyteSecond;
-  const dollars = requests * perRequest + readUnits * PRICES.readUnit + writeUnits * PRICES.writeUnit;
-  return { requests, readUnits, writeUnits, dollars };
+  const unitsDollars = readUnits * PRICES.readUnit + writeUnits * PRICES.writeUnit;
+  const dollarsOf = (request: number): number => requests * request + unitsDollars;
+  return { requests, readUnits, writeUnits, dollars: dollarsOf(BY_HTTP_API), byUrlDollars: dollarsOf(BY_URL) };
 }
 
 it('costs what docs/hub.md says', { timeout: 60_000 }, async () => {
   const cases = [
     ['none', undefined],
+    ['one each 30 s', 30],
     ['one each 10 s', 10],
     ['one each 2.5 s', 2.5],
   ] as const;
   const thousands = (value: number): string => `${Math.round(value / 1_000).toLocaleString('en-US')} k`;
   let rows = '';
   for (const [name, seconds] of cases) {
-    const { requests, readUnits, writeUnits, dollars } = await priceOf(seconds);
+    const { requests, readUnits, writeUnits, dollars, byUrlDollars } = await priceOf(seconds);
     const counts = [requests, readUnits, writeUnits].map(thousands).join(' | ');
-    rows += `| ${name} | ${counts} | ${dollars.toFixed(2)} |\n`;
+    rows += `| ${name} | ${counts} | ${dollars.toFixed(2)} | ${byUrlDollars.toFixed(2)} |\n`;
   }
   const text = readFileSync(DOC, 'utf8');
   const from = text.indexOf(HEAD) + HEAD.length;

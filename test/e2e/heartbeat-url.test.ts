@@ -1,4 +1,8 @@
-/** The second way of a heartbeat, through local mode: learned from an answer, used, lost, and found again. */
+/**
+ * The second way of a heartbeat, through local mode: learned from an answer, used, lost, and found again. And the one
+ * of all other requests, which no client learns by itself.
+ */
+import { get } from 'node:https';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createHttpKubeApi, type HttpKubeApi } from '../../agent/adapters/http/kube-api.ts';
 import { staticToken } from '../../agent/adapters/identity/node-identity.ts';
@@ -19,7 +23,7 @@ describe('the URL of heartbeats', { timeout: 60_000 }, () => {
   let path: string;
   let beatRequest: KubeRequest;
   beforeAll(async () => {
-    local = await startLocalForTest({ home: 'aws', nodes: 1, policy: { heartbeatUrl: 'on' } });
+    local = await startLocalForTest({ home: 'aws', nodes: 1, policy: { heartbeatUrl: 'on', apiUrl: 'on' } });
     const machines = async () => {
       const { items } = bodyOf(await client().send({ method: 'GET', path: '/api/v1/nodes' })) as {
         items?: KubeObject[];
@@ -107,6 +111,28 @@ describe('the URL of heartbeats', { timeout: 60_000 }, () => {
     expect([statusOf(second), urlIn(second)]).toEqual([200, undefined]);
   });
 
+  it('has a sister that serves the API, with the same rights, names and redirects', async () => {
+    const { url, ca, token = '' } = local.access;
+    const [, apiUrl = ''] = /through the URL of its function: (\S+)/.exec(local.output()) ?? [];
+    expect(apiUrl).not.toBe(url);
+    const through = client(apiUrl);
+    const nodes = '/api/v1/nodes';
+    const bodies = await Promise.all([client(), through].map((each) => each.send({ method: 'GET', path: nodes })));
+    expect(bodies.map((each) => (bodyOf(each) as { items?: unknown[] }).items?.length)).toEqual([1, 1]);
+    expect(statusOf(await client(apiUrl, 'wrong').send({ method: 'GET', path: nodes }))).toBe(401);
+    const roles = '/apis/rbac.authorization.k8s.io/v1/clusterroles';
+    // JavaScript's client encodes the colon.
+    expect(statusOf(await through.send({ method: 'GET', path: `${roles}/system%3Anode` }))).toBe(200);
+    const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'by-url' }, data: { key: 'ü' } };
+    const maps = '/api/v1/namespaces/default/configmaps';
+    expect(statusOf(await through.send({ method: 'POST', path: maps, body }))).toBe(201);
+    expect(bodyOf(await client().send({ method: 'GET', path: `${maps}/by-url` }))).toMatchObject({ data: body.data });
+    expect(statusOf(await through.send(beatRequest))).toBe(200);
+    const watched = await head(`${apiUrl}${nodes}?watch=true`, { ca, token });
+    expect(watched).toMatchObject({ status: 307, location: expect.stringMatching(/^https:\/\/127\.0\.0\.1:\d+\/api/) });
+    expect(new URL(watched.location ?? '').port).not.toBe(new URL(apiUrl).port);
+  });
+
   it('is probed by node-monitor: the gate is open only while both ways accept heartbeats', async () => {
     const statusPath = '/apis/nodekeeper.dev/v1alpha1/clusterstatuses/cluster';
     const isOpen = async () => {
@@ -116,3 +142,14 @@ describe('the URL of heartbeats', { timeout: 60_000 }, () => {
     await until(isOpen, { withinMs: 45_000, everyMs: 500 });
   });
 });
+
+/** Status and location of an answer that is not followed. */
+function head(url: string, access: { readonly ca: string | undefined; readonly token: string }) {
+  return new Promise<{ status: number | undefined; location: string | undefined }>((resolve, reject) => {
+    const headers = { authorization: `Bearer ${access.token}` };
+    get(url, { ...(access.ca !== undefined && { ca: access.ca }), headers, agent: false }, (answer) => {
+      answer.resume();
+      resolve({ status: answer.statusCode, location: answer.headers.location });
+    }).on('error', reject);
+  });
+}
