@@ -458,7 +458,7 @@ describe('cdk-nag', () => {
         encryption: Encryption.customerManaged(),
         pointInTimeRecoveryDays: 1,
         network: { subnetIds: ['subnet-01234567'], securityGroupIds: ['sg-01234567'] },
-        policy: { watchMode: 'longPoll', heartbeatUrl: 'on' },
+        policy: { watchMode: 'longPoll', heartbeatUrl: 'on', apiUrl: 'on' },
         tags: { team: 'edge' },
         alarmEmail: 'on-call@example.com',
       },
