@@ -1,5 +1,5 @@
 import type { Log } from '../shared/observability/log.ts';
-import { SWEPT_MAX, type SqliteStore } from './store/sqlite-store.ts';
+import { type SqliteStore, SWEPT_MAX } from './store/sqlite-store.ts';
 
 /** Between two sweeps of expired items, after one that found some, and after one that left some. Milliseconds. */
 const SWEEP_MS = 30_000;
