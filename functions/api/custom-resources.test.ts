@@ -21,6 +21,7 @@ import {
   widgetsIn,
   widgetVersion,
 } from '../../test/support/custom-definition.ts';
+import { PROTOBUF, protobufBody } from '../../test/support/protobuf-body.ts';
 
 let api: ApiInMemory;
 const WIDGETS = widgetsIn('default');
@@ -59,6 +60,45 @@ describe('a definition', () => {
     expect((await api.send('GET', `${DEFINITIONS}/widgets.example.com`)).body.spec).toEqual(body.spec);
     expect((await make('a')).code).toBe(201);
     expect(api.faults).toEqual([]);
+  });
+
+  it('is read in protobuf too, as Go clients send it: without empty members', async () => {
+    const kept = { type: 'string', minLength: 0, enum: ['a', 'b'], default: 'a' };
+    const item = { ...kept, nullable: false, description: '' };
+    const schemaWith = (each: object) => ({
+      type: 'object',
+      properties: {
+        list: { type: 'array', items: each },
+        map: { type: 'object', additionalProperties: { type: 'number', minimum: 0.5 } },
+        open: { type: 'object', additionalProperties: true },
+        texts: { type: 'object', additionalProperties: each },
+      },
+    });
+    const openAPIV3Schema = schemaWith(item) as JsonSchema;
+    const definition = widgetDefinition([{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema } }]);
+    const body = protobufBody({ ...definition });
+    const answer = await api.send('POST', DEFINITIONS, { body, contentType: PROTOBUF });
+    expect(answer.body.spec.versions[0].schema.openAPIV3Schema).toEqual(schemaWith(kept));
+  });
+
+  it('has no namespace, although the body names one, as any object that is cluster-scoped', async () => {
+    const definition = widgetDefinition();
+    const { code, body } = await define({ ...definition, metadata: { ...definition.metadata, namespace: 'default' } });
+    expect([code, body.metadata.namespace]).toEqual([201, undefined]);
+  });
+
+  it('in a group of the community says who approved it', async () => {
+    const definition = widgetDefinition();
+    const approved = { 'api-approved.kubernetes.io': 'https://github.com/kubernetes/kubernetes/pull/1' };
+    const { body } = await define({
+      ...definition,
+      metadata: { name: 'widgets.sigs.k8s.io', annotations: approved },
+      spec: { ...definition.spec!, group: 'sigs.k8s.io' },
+    });
+    const type = 'KubernetesAPIApprovalPolicyConformant';
+    expect(body.status.conditions).toContainEqual(
+      expect.objectContaining({ type, status: 'True', reason: 'ApprovedAnnotation' }),
+    );
   });
 
   it('that wants a name of another of its group is not served, and says which', async () => {
@@ -124,7 +164,7 @@ describe('a definition', () => {
     });
     expect(wrong.code).toBe(422);
     expect(causesOf(wrong)[0]).toMatch(
-      /^spec\.versions\[0\]\.schema\.openAPIV3Schema\.x-kubernetes-validations\[0\]\.rule: Invalid value: .*compilation failed: ERROR: <input>:1:10: undefined field 'weight'/,
+      /^spec\.validation\.openAPIV3Schema\.x-kubernetes-validations\[0\]\.rule: Invalid value: .*compilation failed: ERROR: <input>:1:10: undefined field 'weight'/,
     );
   });
 
@@ -240,7 +280,7 @@ describe('a definition', () => {
     const openAPIV3Schema: JsonSchema = { type: 'object', properties: { value } };
     const version = widgetVersion('v1', { schema: { openAPIV3Schema }, subresources: {}, selectableFields: [] });
     const answer = await define(widgetDefinition([version]));
-    const texts = causesOf(answer).map((text) => text.replace('spec.versions[0].schema.openAPIV3Schema', '$'));
+    const texts = causesOf(answer).map((text) => text.replace('spec.validation.openAPIV3Schema', '$'));
     expect({ code: answer.code, texts }).toEqual({ code: causes.length === 0 ? 201 : 422, texts: causes });
   });
 
@@ -365,6 +405,13 @@ describe('a custom resource', () => {
     expect(causesOf(await api.send('POST', WIDGETS, { body: { ...widget('a'), spec: undefined } }))).toEqual([
       'spec: Required value',
     ]);
+    const other = await api.send('POST', WIDGETS, { body: { ...widget('other'), kind: 'Gadget' } });
+    expect([other.code, other.body.message]).toEqual([
+      422,
+      'Gadget.example.com "other" is invalid: kind: Invalid value: "Gadget": must be Widget',
+    ]);
+    await make('b');
+    expect((await api.send('PATCH', `${WIDGETS}/b/scale`, { contentType: STRATEGIC, body: {} })).code).toBe(415);
   });
 
   it('keeps a value that a newer schema refuses, and changes of it are refused', async () => {
@@ -420,7 +467,7 @@ describe('a custom resource', () => {
     expect(spec.body).toMatchObject({ spec: { size: 9 }, status: { replicas: 3 }, metadata: { generation: 2 } });
     const wrong = await api.send('PATCH', `${path}/status`, { contentType: MERGE, body: { status: { replicas: -1 } } });
     expect(causesOf(wrong)).toEqual([
-      'status.replicas: Invalid value: -1: status.replicas in body should be greater than or equal to 0',
+      'status.replicas: Invalid value: -1: replicas in body should be greater than or equal to 0',
     ]);
   });
 
@@ -483,7 +530,8 @@ describe('a custom resource', () => {
       ['b', 2],
     ]);
     const blue = await api.send('GET', `${WIDGETS}?fieldSelector=spec.colour%3Dblue`);
-    expect(blue.body).toMatchObject({ kind: 'WidgetList', items: [{ metadata: { name: 'a' } }] });
+    const [kind, apiVersion] = ['Widget', 'example.com/v1'];
+    expect(blue.body).toMatchObject({ kind: 'WidgetList', items: [{ kind, apiVersion, metadata: { name: 'a' } }] });
     expect((await api.send('GET', `${WIDGETS}?fieldSelector=spec.size%3D1`)).code).toBe(400);
     const { resourceVersion } = blue.body.metadata;
     await api.send('PATCH', `${WIDGETS}/a`, { contentType: MERGE, body: { spec: { colour: 'red' } } });
@@ -522,6 +570,20 @@ describe('a custom resource', () => {
     expect(read.body).toMatchObject({ apiVersion: 'example.com/v2', spec: { size: 3, shape: 'round' } });
     expect(read.body.spec.code).toBeUndefined();
     expect(read.headers['warning']).toBe('299 - "example.com/v2 Widget is deprecated"');
+    await api.send('PATCH', `${DEFINITIONS}/widgets.example.com`, {
+      contentType: MERGE,
+      body: {
+        spec: {
+          versions: [
+            { ...widgetVersion('v1'), deprecated: true },
+            { ...v2, deprecated: false },
+          ],
+        },
+      },
+    });
+    expect((await api.send('GET', `${WIDGETS}/a`)).headers['warning']).toBe(
+      '299 - "example.com/v1 Widget is deprecated; use example.com/v2 Widget"',
+    );
     expect((await api.send('GET', `${WIDGETS}/a`)).body).toMatchObject({
       apiVersion: 'example.com/v1',
       spec: { code: 'abc' },

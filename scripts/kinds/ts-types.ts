@@ -7,6 +7,7 @@ const SCALARS: Readonly<Record<TableScalar, string>> = {
   bool: 'boolean',
   int32: 'number',
   int64: 'number',
+  double: 'number',
   bytes: 'string',
   time: 'string',
   microTime: 'string',

@@ -78,7 +78,7 @@ const versionOnly = (resourceVersion: string | undefined) =>
 const inOrder = ({ compareRows }: ResourceDescriptor, items: ListedPage['items']): ListedPage['items'] =>
   compareRows === undefined ? items : items.toSorted(compareRows);
 
-/** The response body for a list. Items of a plain list have no kind and apiVersion, as upstream. */
+/** The response body for a list. Items of a plain list have no kind and apiVersion, unless custom, as upstream. */
 export function shapeList(descriptor: ResourceDescriptor, list: ListedPage, shape: Shape, nowMs: number): unknown {
   const metadata = {
     resourceVersion: list.resourceVersion,
@@ -101,7 +101,9 @@ export function shapeList(descriptor: ResourceDescriptor, list: ListedPage, shap
         apiVersion,
         metadata,
         items: list.items.map((object) => {
-          const { kind: _kind, apiVersion: _apiVersion, ...rest } = served(descriptor, object);
+          const whole = served(descriptor, object);
+          if (descriptor.custom !== undefined) return whole;
+          const { kind: _kind, apiVersion: _apiVersion, ...rest } = whole;
           return rest;
         }),
       };

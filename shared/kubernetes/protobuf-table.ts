@@ -10,6 +10,8 @@ export interface ProtoField {
   /** A scalar, or the name of a message. */
   readonly type: { readonly scalar: ProtoScalar } | { readonly message: string };
   readonly shape: 'single' | 'list' | 'map';
+  /** Go clients send it although it is empty, and JSON omits it then. */
+  readonly omitsEmpty: boolean;
 }
 
 /** Fields by number. */
@@ -20,6 +22,8 @@ export interface ProtobufTable {
   readonly messageOfKind: (apiVersion: string, kind: string) => ProtoMessage | undefined;
   /** @throws Error for a name that the table refers to and does not have, a fault of ours */
   readonly messageNamed: (name: string) => ProtoMessage;
+  /** Whether the message stands for the last of its fields that is present. */
+  readonly isUnion: (name: string) => boolean;
 }
 
 export function protobufTable(table: TypeTable): ProtobufTable {
@@ -29,7 +33,7 @@ export function protobufTable(table: TypeTable): ProtobufTable {
     if (known !== undefined) return known;
     const entry = table.find(name);
     if (entry === undefined) return undefined;
-    const message = new Map(entry.fields.map((field) => [field.number, fieldOf(field)] as const));
+    const message = new Map(entry.fields.map((field) => [field.number, fieldOf(field, entry.head)] as const));
     made.set(name, message);
     return message;
   }
@@ -45,12 +49,14 @@ export function protobufTable(table: TypeTable): ProtobufTable {
       if (message === undefined) throw new Error(`the protobuf table has no message ${name}`);
       return message;
     },
+    isUnion: (name) => table.find(name)?.head === 'union',
   };
 }
 
-const fieldOf = ({ name, shape, type }: TableField): ProtoField => ({
+const fieldOf = ({ name, shape, type, presence }: TableField, head: string): ProtoField => ({
   name,
   shape,
+  omitsEmpty: head === 'omits' && presence === 'optional',
   type:
     type.kind === 'struct'
       ? { message: type.name }

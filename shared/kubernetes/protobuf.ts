@@ -1,4 +1,4 @@
-import { type JsonObject, setMember } from './json.ts';
+import { BODY_DEPTH_MAX, type JsonObject, nestsDeeperThan, setMember } from './json.ts';
 import { isProtobuf, MAGIC } from './protobuf-envelope.ts';
 import type { ProtobufTable, ProtoField, ProtoMessage, ProtoScalar } from './protobuf-table.ts';
 import { unknownConversion } from './unknown-conversion.ts';
@@ -22,8 +22,8 @@ export interface ExpectedType {
 /**
  * Decodes a body in Kubernetes' protobuf envelope: magic, then Unknown{1: TypeMeta{1: apiVersion, 2: kind}, 2: raw}.
  *
- * The work is linear in the length of the body, because nothing is read twice. The message tables are not recursive, so
- * they bound the nesting. Unknown fields are skipped, as protobuf requires. Source: Kubernetes documentation,
+ * The work is linear in the length of the body, because nothing is read twice. Messages nest
+ * as deep as JSON may. Unknown fields are skipped, as protobuf requires. Source: Kubernetes documentation,
  * "Protobuf encoding".
  *
  * The table is derived from upstream's sources (scripts/kinds). A library with generated code would be 2 MB, and a
@@ -53,6 +53,8 @@ function hexStart(body: Uint8Array): string {
   return body.length > SHOWN_BYTES_MAX ? `${hex} ...` : hex;
 }
 
+const TOO_DEEP = `it nests deeper than ${BODY_DEPTH_MAX} levels`;
+
 /** Ends the recursive decoding. decodeProtobuf converts it to `malformed`. */
 class ProtobufFault extends Error {}
 
@@ -81,11 +83,20 @@ function decodeEnvelope(table: ProtobufTable, bytes: Uint8Array, expected: Expec
     }
     return { kind: 'unsupported', message: `${kind || 'an object without kind'} (${apiVersion}) is read as JSON only` };
   }
-  return { kind: 'decoded', object: { apiVersion, kind, ...decodeMessage(table, message, raw, {}) } };
+  const object = { apiVersion, kind, ...decodeMessage({ table, level: 1 }, message, raw, {}) };
+  if (nestsDeeperThan(object, BODY_DEPTH_MAX)) throw new ProtobufFault(TOO_DEEP);
+  return { kind: 'decoded', object };
+}
+
+interface Place {
+  readonly table: ProtobufTable;
+  readonly level: number;
 }
 
 /** Decodes the fields of a message into `object`, which an inlined message shares with the message around it. */
-function decodeMessage(table: ProtobufTable, message: ProtoMessage, bytes: Uint8Array, object: JsonObject): JsonObject {
+function decodeMessage(place: Place, message: ProtoMessage, bytes: Uint8Array, object: JsonObject): JsonObject {
+  const { table } = place;
+  if (place.level > BODY_DEPTH_MAX) throw new ProtobufFault(TOO_DEEP);
   for (const wire of fieldsOf(bytes)) {
     const known = message.get(wire.number);
     if (known === undefined) continue;
@@ -93,36 +104,41 @@ function decodeMessage(table: ProtobufTable, message: ProtoMessage, bytes: Uint8
     if (shape === 'map') {
       const entries = (object[name] ?? {}) as JsonObject;
       object[name] = entries;
-      const [key, value] = decodeMapEntry(table, type, bytesOf(wire));
+      const [key, value] = decodeMapEntry(place, type, bytesOf(wire));
       setMember(entries, key, value);
     } else if (shape === 'list') {
       const items = (object[name] ?? []) as unknown[];
       object[name] = items;
       if (isPacked(type, wire)) items.push(...packedNumbers(bytesOf(wire)));
-      else items.push(decodeField(table, type, wire));
+      else items.push(decodeField(place, type, wire));
     } else if (name === '' && 'message' in type) {
-      decodeMessage(table, table.messageNamed(type.message), bytesOf(wire), object);
+      decodeMessage(place, table.messageNamed(type.message), bytesOf(wire), object);
     } else {
-      object[name] = decodeField(table, type, wire);
+      const value = decodeField(place, type, wire);
+      if (!known.omitsEmpty || (value !== '' && value !== false && value !== 0)) object[name] = value;
     }
   }
   return object;
 }
 
-function decodeMapEntry(table: ProtobufTable, type: ProtoField['type'], bytes: Uint8Array): [string, unknown] {
+function decodeMapEntry(place: Place, type: ProtoField['type'], bytes: Uint8Array): [string, unknown] {
   let key = '';
   let value: unknown = 'scalar' in type && (type.scalar === 'string' || type.scalar === 'bytes') ? '' : null;
   for (const field of fieldsOf(bytes)) {
     if (field.number === 1) key = readText(field);
-    if (field.number === 2) value = decodeField(table, type, field);
+    if (field.number === 2) value = decodeField(place, type, field);
   }
   return [key, value];
 }
 
-const decodeField = (table: ProtobufTable, type: ProtoField['type'], field: WireField): unknown =>
-  'scalar' in type
-    ? decodeScalar(type.scalar, field)
-    : decodeMessage(table, table.messageNamed(type.message), bytesOf(field), {});
+function decodeField({ table, level }: Place, type: ProtoField['type'], field: WireField): unknown {
+  if ('scalar' in type) return decodeScalar(type.scalar, field);
+  const message = table.messageNamed(type.message);
+  const object = decodeMessage({ table, level: level + 1 }, message, bytesOf(field), {});
+  if (!table.isUnion(type.message)) return object;
+  const member = [...message.values()].findLast(({ name }) => name in object);
+  return member === undefined ? null : object[member.name];
+}
 
 function decodeScalar(scalar: ProtoScalar, field: WireField): unknown {
   switch (scalar) {
@@ -132,6 +148,8 @@ function decodeScalar(scalar: ProtoScalar, field: WireField): unknown {
       return Number(numberOf(field)) !== 0;
     case 'int':
       return signed(numberOf(field));
+    case 'double':
+      return readDouble(bytesOf(field));
     case 'bytes':
       return Buffer.from(bytesOf(field)).toString('base64');
     case 'time':
@@ -160,6 +178,11 @@ function packedNumbers(bytes: Uint8Array): number[] {
     at = next;
   }
   return numbers;
+}
+
+function readDouble(bytes: Uint8Array): number {
+  if (bytes.length !== 8) throw new ProtobufFault('a number does not have eight bytes');
+  return Buffer.from(bytes).readDoubleLE();
 }
 
 /** The first and last second that RFC 3339 can express, years 0001 to 9999. Seconds since the epoch. */

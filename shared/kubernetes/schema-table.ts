@@ -113,6 +113,7 @@ const SCALAR_SCHEMAS: Readonly<Record<TableScalar, Schema>> = {
   bool: scalar('boolean'),
   int32: scalar('integer', 'int32'),
   int64: scalar('integer', 'int64'),
+  double: scalar('number', 'double'),
   bytes: scalar('string', 'byte'),
   time: scalar('time', 'date-time'),
   microTime: scalar('microTime', 'date-time'),

@@ -4,7 +4,8 @@
  *
  * - The name of a type is `<first label of the group>/<version>.<Go name>`; the core group is `core`.
  * - The head is `kind GROUP`, `atomic` (server-side apply owns the struct as one value), `string VALUE|VALUE` for an
- *   enumeration, or absent.
+ *   enumeration, or absent. A message `union` stands for the last of its fields that is present. A message `omits` has
+ *   empty members in a protobuf body, which JSON has not.
  * - A field is `NUMBER NAME TYPE WORDS`, with the number of the protobuf message and the name in JSON. `?` after the
  *   name is presence `pointer`, `+` presence `always`, `!` required in OpenAPI. The name `=` is a struct that is
  *   inlined.
@@ -23,6 +24,7 @@ const SCALARS = [
   'bool',
   'int32',
   'int64',
+  'double',
   /** Text in base64. */
   'bytes',
   /** To seconds or to microseconds. */
@@ -57,7 +59,7 @@ export interface TableField {
 }
 
 export interface TableEntry {
-  /** `atomic`, `kind`, `string` or ''. */
+  /** `atomic`, `kind`, `string`, `union`, `omits` or ''. */
   readonly head: string;
   /** The group of a kind, or the values of an enumeration. */
   readonly of: string;

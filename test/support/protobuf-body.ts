@@ -59,8 +59,18 @@ function encode(message: ProtoMessage, object: Json): Uint8Array {
   return Buffer.concat(parts);
 }
 
+/** The members of a message that stands for one of them: a list, a schema or a boolean. */
+function membersOf(message: string, value: unknown): Json {
+  if (!messages.isUnion(message)) return value as Json;
+  const names = [...messages.messageNamed(message).values()].map(({ name }) => name);
+  const hasFlag = names.includes('allows');
+  if (typeof value === 'boolean') return { allows: value };
+  if (Array.isArray(value)) return { [names.at(-1)!]: value };
+  return { ...(hasFlag ? { allows: true } : {}), schema: value };
+}
+
 function encodeField(at: number, type: ProtoField['type'], value: unknown): Uint8Array {
-  if ('message' in type) return field(at, encode(messages.messageNamed(type.message), value as Json));
+  if ('message' in type) return field(at, encode(messages.messageNamed(type.message), membersOf(type.message, value)));
   switch (type.scalar) {
     case 'string':
       return field(at, value as string);
@@ -68,6 +78,8 @@ function encodeField(at: number, type: ProtoField['type'], value: unknown): Uint
       return number(at, value === true ? 1 : 0);
     case 'int':
       return number(at, value as number);
+    case 'double':
+      return doubleField(at, value as number);
     case 'bytes':
       return field(at, Buffer.from(value as string, 'base64'));
     case 'time':
@@ -84,6 +96,12 @@ function encodeField(at: number, type: ProtoField['type'], value: unknown): Uint
     case 'strings':
       return field(at, ...(value as string[]).map((item) => field(1, item)));
   }
+}
+
+function doubleField(at: number, value: number): Uint8Array {
+  const bytes = Buffer.alloc(8);
+  bytes.writeDoubleLE(value);
+  return Buffer.concat([varint((at << 3) | 1), bytes]);
 }
 
 function timeFields(time: string | null): Uint8Array[] {

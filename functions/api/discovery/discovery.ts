@@ -3,7 +3,7 @@
  * aggregated form of /api and /apis, which is one document each.
  */
 
-import { compareVersions } from '../../../shared/kinds/custom-resources/kinds.ts';
+import { compareVersions } from '../../../shared/kinds/custom-resources/compare-versions.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import { KUBERNETES_MINOR, KUBERNETES_VERSION } from '../../../shared/kinds/generated/version.ts';
 import { resources } from '../../../shared/kinds/registry.ts';

@@ -33,6 +33,8 @@ const SCALE = { group: 'autoscaling', version: 'v1', kind: 'Scale' } as const;
 const EXPECTED = { apiVersion: 'autoscaling/v1', kind: SCALE.kind } as const;
 /** Apply patches are not served here: no client is known that sends one. */
 const SCALE_PATCH_TYPES = PATCH_TYPES.filter((type) => type !== 'application/apply-patch+yaml');
+const STRATEGIC_PATCH = 'application/strategic-merge-patch+json';
+const CUSTOM_PATCH_TYPES = SCALE_PATCH_TYPES.filter((type) => type !== STRATEGIC_PATCH);
 
 interface Scale extends KubeObject {
   spec?: { replicas?: number };
@@ -108,8 +110,9 @@ export async function updateScale(dependencies: ServeDependencies, call: Call): 
 export function patchScale(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
   const { request, target, descriptor } = call;
   const type = mediaTypeOf(request.headers);
-  if (!isPatchType(type) || type === 'application/apply-patch+yaml') {
-    throw status.unsupportedMediaType(SCALE_PATCH_TYPES);
+  const isCustom = descriptor.custom !== undefined;
+  if (!isPatchType(type) || type === 'application/apply-patch+yaml' || (isCustom && type === STRATEGIC_PATCH)) {
+    throw status.unsupportedMediaType(isCustom ? CUSTOM_PATCH_TYPES : SCALE_PATCH_TYPES);
   }
   const validation = fieldValidationOf(request.query, 'PatchOptions');
   const scaled = { ...descriptor, ...SCALE };

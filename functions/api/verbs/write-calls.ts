@@ -9,6 +9,7 @@ import { nodeidentities, nodes, storedAs } from '../../../shared/kinds/registry.
 import { schemaFor } from '../../../shared/kinds/schemas.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
 import { apiVersionOf } from '../../../shared/kubernetes/api-version.ts';
+import { invalidValue } from '../../../shared/kubernetes/causes.ts';
 import { patchTransform } from '../../../shared/kubernetes/patch/patch.ts';
 import type { Transform } from '../../../shared/kubernetes/patch/transform.ts';
 import {
@@ -54,8 +55,17 @@ async function readBody(
     read,
     fieldValidationOf(request.query, optionsKind),
   );
+  refuseOtherCustomKind(descriptor, object);
   refuseOtherKind(descriptor.kind, object);
   return { body: toStored(descriptor, object), warnings };
+}
+
+/** A custom resource of another kind is invalid, as upstream: pkg/registry/customresource/validator.go. */
+function refuseOtherCustomKind(descriptor: ResourceDescriptor, { apiVersion, kind = '', metadata }: KubeObject): void {
+  if (descriptor.custom === undefined || kind === '' || kind === descriptor.kind) return;
+  if (apiVersion !== apiVersionOf(descriptor)) return;
+  const cause = invalidValue('kind', kind, `must be ${descriptor.kind}`);
+  throw status.invalid({ ...descriptor, kind }, metadata.name ?? '', [cause]);
 }
 
 const writtenResponse = (

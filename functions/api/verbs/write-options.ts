@@ -80,9 +80,9 @@ export function withTypeOf(descriptor: ResourceDescriptor, object: KubeObject): 
 }
 
 /**
- * The object with the namespace of the URL.
+ * The object with the namespace of the URL, or without one if its kind is cluster-scoped, as upstream.
  *
- * @throws StatusError 400 when the body names another namespace, or names one for a cluster-scoped kind
+ * @throws StatusError 400 when the body names another namespace
  */
 export function withNamespaceOf(
   descriptor: ResourceDescriptor,
@@ -90,14 +90,11 @@ export function withNamespaceOf(
   object: KubeObject,
 ): KubeObject {
   const metadata = { ...object.metadata };
-  const named = metadata.namespace ?? '';
   if (descriptor.namespaced) {
+    const named = metadata.namespace ?? '';
     if (named !== '' && named !== target.namespace) throw status.namespaceMismatch();
     metadata.namespace = target.namespace;
   } else {
-    if (named !== '') {
-      throw status.badRequest(`namespace is not allowed on this type: ${descriptor.kind} is cluster-scoped`);
-    }
     delete metadata.namespace;
   }
   return { ...object, metadata };

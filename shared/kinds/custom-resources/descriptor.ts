@@ -16,6 +16,7 @@ import type { CustomKind, ResourceDescriptor } from '../descriptor.ts';
 import { servedKind } from '../served-kind.ts';
 import type { KubeObject } from '../types.ts';
 import { tableOf } from './columns.ts';
+import { compareVersions } from './compare-versions.ts';
 import { customResourceNames } from './discovered.ts';
 import { parseJsonPath, valuesAt } from './json-path.ts';
 import { defaulted, pruned } from './prune.ts';
@@ -29,6 +30,19 @@ export interface CompiledSchema {
   readonly struct: StructSchema;
   /** Absent: it has no rules. */
   readonly evaluateRules?: EvaluateRules;
+}
+
+const inStatus = (field = ''): string => (field === '' ? 'status' : `status.${field}`);
+
+/** It names the most stable version that follows. Source: pkg/apiserver/customresource_handler.go. */
+function deprecationOf({ spec }: KubeCustomResourceDefinition, name: string): string {
+  const { group = '', names, versions = [] } = spec ?? {};
+  const text = (version: string): string => `${group}/${version} ${names?.kind ?? ''}`;
+  const [next] = versions
+    .filter((each) => each.served && each.deprecated !== true && compareVersions(each.name, name) < 0)
+    .map((each) => each.name)
+    .toSorted(compareVersions);
+  return `${text(name)} is deprecated${next === undefined ? '' : `; use ${text(next)}`}`;
 }
 
 export function customResourceDescriptor(
@@ -58,7 +72,7 @@ export function customResourceDescriptor(
     toServed,
     ...(scale === undefined ? {} : { scale }),
     ...(version.deprecated === true
-      ? { deprecation: version.deprecationWarning ?? `${apiVersion} ${kind} is deprecated` }
+      ? { deprecation: version.deprecationWarning ?? deprecationOf(definition, version.name) }
       : {}),
   };
   const served = servedKind(names, {
@@ -96,11 +110,12 @@ export function customResourceDescriptor(
       const isStatus = subresource === 'status';
       const part = isStatus ? node.properties.get('status') : node;
       const value = isStatus ? object['status'] : object;
-      const path = isStatus ? 'status' : '';
       const before = isStatus ? old?.['status'] : old;
+      const found = part === undefined || value === undefined ? [] : validateValue(part, value, before);
       const causes = [
         ...validateObjectMetadata(object, old, { namespaced: names.namespaced, name: subdomainName }),
-        ...(part === undefined || value === undefined ? [] : validateValue(part, value, before, path)),
+        // Their messages name the field within the status, as upstream.
+        ...(isStatus ? found.map((cause) => ({ ...cause, field: inStatus(cause.field) })) : found),
         ...(scale === undefined || isStatus ? [] : validateReplicas(object, scale.specReplicasPath)),
       ];
       // A write of the status too: a rule at the root reads both.

@@ -15,6 +15,7 @@ import {
 } from '../customresourcedefinitions/definition.ts';
 import type { DefinitionSections } from '../customresourcedefinitions/sections.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
+import { compareVersions } from './compare-versions.ts';
 import type { CompiledSchema } from './descriptor.ts';
 import { customResourceNames } from './discovered.ts';
 import type { CompilePattern, JsonSchema } from './schema-node.ts';
@@ -149,21 +150,4 @@ export function customKinds({ definitions, sections, loadPatterns }: CustomKinds
       return all;
     },
   };
-}
-
-const VERSION = /^v(\d+)(?:(alpha|beta)(\d+))?$/;
-const STAGES = [undefined, 'beta', 'alpha'];
-
-/** Order of preference: v2, v1, v1beta1, v1alpha1, others by name. Source: apimachinery pkg/version/helpers.go. */
-export function compareVersions(one: string, other: string): number {
-  const [left, right] = [VERSION.exec(one), VERSION.exec(other)];
-  if (left === null || right === null) {
-    if (left !== null || right !== null) return left === null ? 1 : -1;
-    return one < other ? -1 : Number(one > other);
-  }
-  return (
-    STAGES.indexOf(left[2]) - STAGES.indexOf(right[2]) ||
-    Number(right[1]) - Number(left[1]) ||
-    Number(right[3] ?? 0) - Number(left[3] ?? 0)
-  );
 }

@@ -7,9 +7,11 @@ import type { KindStorage, StorageContext } from '../../api/kind-storage.ts';
 import type { ListPage, ResourceStorage } from '../../api/resource-storage.ts';
 import { listKeyOf } from '../../api/resource-storage.ts';
 import * as status from '../../kubernetes/status.ts';
+import { formatTime } from '../../kubernetes/time.ts';
 import type { TransactWrite } from '../../store/item-store.ts';
 import { packSection, type Section, sectionWrites } from '../../store/section-store.ts';
 import type { KubeObject } from '../types.ts';
+import { withApproval } from './approval.ts';
 import {
   asDefinition,
   joinDefinition,
@@ -66,7 +68,9 @@ function definitionStorage(
     old: KubeCustomResourceDefinition | undefined,
     write: (item: KubeObject) => ReturnType<ResourceStorage['create']>,
   ): ReturnType<ResourceStorage['create']> {
-    const { definition, writes } = await decidedNames({ items, definitions }, next, clock.nowMs());
+    const nowMs = clock.nowMs();
+    const approved = withApproval(next, formatTime(nowMs));
+    const { definition, writes } = await decidedNames({ items, definitions }, approved, nowMs);
     const item = await prepared(definition, old);
     along.set(item, [...(along.get(item) ?? []), ...writes]);
     const result = await write(item);

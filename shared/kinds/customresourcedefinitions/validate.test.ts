@@ -25,7 +25,7 @@ const causesOfSchema = (schema: JsonSchema, more = {}): readonly string[] =>
         widgetVersion('v1', { schema: { openAPIV3Schema: schema }, selectableFields: [], subresources: {}, ...more }),
       ]),
     ),
-  ).map((text) => text.replaceAll('spec.versions[0].schema.openAPIV3Schema', '$'));
+  ).map((text) => text.replaceAll('spec.validation.openAPIV3Schema', '$'));
 const inSpec = (spec: JsonSchema): JsonSchema => ({ type: 'object', properties: { spec } });
 
 it('rules that a stored definition has may stay although one is too dear', () => {
@@ -61,6 +61,18 @@ it('rules that a stored definition has may stay although one is too dear', () =>
     'Forbidden: contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema',
     'Forbidden: x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema exceeds budget by factor of more than 100x',
   ]);
+});
+
+it('what all versions share is reported once, for the definition', () => {
+  const wrong = { schema: { openAPIV3Schema: { type: 'array' } }, selectableFields: [], subresources: {} };
+  const of = (...more: object[]) =>
+    causesOf(
+      stored(widgetDefinition(more.map((each, at) => widgetVersion(`v${at + 1}`, { ...each, storage: at === 0 })))),
+    );
+  const places = (causes: readonly string[]) =>
+    new Set(causes.map((cause) => cause.slice(0, cause.indexOf('.openAPI'))));
+  expect(places(of(wrong, wrong))).toEqual(new Set(['spec.validation']));
+  expect(places(of(wrong, {}))).toEqual(new Set(['spec.versions[0].schema']));
 });
 
 describe('a definition', () => {
@@ -101,12 +113,12 @@ describe('a definition', () => {
     [
       'a column without a type',
       { versions: [widgetVersion('v1', { additionalPrinterColumns: [{ name: 'a', jsonPath: '.a' }] })] },
-      'spec.versions[0].additionalPrinterColumns[0].type: Required value: must be one of boolean,date,integer,number,string',
+      'spec.additionalPrinterColumns[0].type: Required value: must be one of boolean,date,integer,number,string',
     ],
     [
       'a column with a path of another form',
       { versions: [widgetVersion('v1', { additionalPrinterColumns: [{ name: 'a', type: 'string', jsonPath: 'a' }] })] },
-      'spec.versions[0].additionalPrinterColumns[0].JSONPath: Invalid value: "a": must be a simple json path starting with .',
+      'spec.additionalPrinterColumns[0].JSONPath: Invalid value: "a": must be a simple json path starting with .',
     ],
     [
       'a scale outside of spec',
@@ -115,12 +127,12 @@ describe('a definition', () => {
           widgetVersion('v1', { subresources: { scale: { specReplicasPath: '.x', statusReplicasPath: '.status.r' } } }),
         ],
       },
-      'spec.versions[0].subresources.scale.specReplicasPath: Invalid value: ".x": should be a json path under .spec',
+      'spec.subresources.scale.specReplicasPath: Invalid value: ".x": should be a json path under .spec',
     ],
     [
       'a selectable list',
       { versions: [widgetVersion('v1', { selectableFields: [{ jsonPath: '.spec.parts' }] })] },
-      'spec.versions[0].selectableFields[0].jsonPath: Invalid value: ".spec.parts": must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.',
+      'spec.selectableFields[0].jsonPath: Invalid value: ".spec.parts": must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.',
     ],
     [
       'a warning without deprecation',

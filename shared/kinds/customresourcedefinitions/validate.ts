@@ -12,11 +12,13 @@ import {
   requiredOneOf,
   tooMany,
 } from '../../kubernetes/causes.ts';
+import { jsonEqual } from '../../kubernetes/json.ts';
 import type { Cause } from '../../kubernetes/status.ts';
 import { validateMetadata, validateMetadataUpdate } from '../../kubernetes/validate-metadata.ts';
 import { dns1035LabelErrors, subdomainErrors } from '../../kubernetes/validate-names.ts';
 import { parseJsonPath } from '../custom-resources/json-path.ts';
 import type { JsonSchema } from '../custom-resources/schema-node.ts';
+import { APPROVED, approvalOf } from './approval.ts';
 import { type DefinitionVersion, isEstablished, type KubeCustomResourceDefinition } from './definition.ts';
 import { type SchemaCheck, validateRootSchema } from './validate-schema.ts';
 
@@ -78,7 +80,7 @@ function validateSpec(spec: Spec, old: Spec | undefined, check: SchemaCheck): Ca
   causes.push(...requiredOneOf('spec.scope', spec.scope, ['Cluster', 'Namespaced']));
   for (const [index, version] of versions.entries()) {
     const stored = old?.versions.find(({ name }) => name === version.name)?.schema?.openAPIV3Schema;
-    causes.push(...validateVersion(version, `spec.versions[${index}]`, { ...check, stored }));
+    causes.push(...validateVersion(version, placesOf(versions, index), { ...check, stored }));
   }
   if (spec.preserveUnknownFields === true) {
     const rule =
@@ -136,9 +138,38 @@ function validateNames(names: Partial<Spec['names']>, path: string): Cause[] {
   return causes;
 }
 
+/** The members that upstream validates as one of the whole definition where all versions have the same. */
+const SHARED = {
+  schema: 'validation',
+  subresources: 'subresources',
+  additionalPrinterColumns: 'additionalPrinterColumns',
+  selectableFields: 'selectableFields',
+} as const;
+
+interface Places extends Readonly<Record<keyof typeof SHARED, string | undefined>> {
+  readonly path: string;
+}
+
+/** Where the causes of a version are reported. undefined: they are those of the first version. */
+function placesOf(versions: readonly DefinitionVersion[], index: number): Places {
+  const path = `spec.versions[${index}]`;
+  const placeOf = (member: keyof typeof SHARED): string | undefined => {
+    const isShared = versions.every((each) => jsonEqual(each[member] ?? null, versions[0]?.[member] ?? null));
+    if (!isShared) return `${path}.${member}`;
+    return index === 0 ? `spec.${SHARED[member]}` : undefined;
+  };
+  return {
+    path,
+    schema: placeOf('schema'),
+    subresources: placeOf('subresources'),
+    additionalPrinterColumns: placeOf('additionalPrinterColumns'),
+    selectableFields: placeOf('selectableFields'),
+  };
+}
+
 function validateVersion(
   version: DefinitionVersion,
-  path: string,
+  { path, ...places }: Places,
   check: SchemaCheck & { readonly stored: JsonSchema | undefined },
 ): Cause[] {
   const causes: Cause[] = [];
@@ -156,15 +187,22 @@ function validateVersion(
     if (fault !== undefined) causes.push(invalidValue(`${path}.deprecationWarning`, warning, fault));
   }
   const schema = version.schema?.openAPIV3Schema;
-  const place = `${path}.schema.openAPIV3Schema`;
   const hasStatus = version.subresources?.status !== undefined;
-  if (schema === undefined) causes.push(required(place));
-  else causes.push(...validateRootSchema(schema, place, { ...check, hasStatus }));
-  causes.push(...validateScale(version.subresources?.scale, `${path}.subresources.scale`));
-  for (const [index, column] of (version.additionalPrinterColumns ?? []).entries()) {
-    causes.push(...validateColumn(column, `${path}.additionalPrinterColumns[${index}]`));
+  if (schema === undefined) causes.push(required(`${path}.schema.openAPIV3Schema`));
+  else if (places.schema !== undefined) {
+    causes.push(...validateRootSchema(schema, `${places.schema}.openAPIV3Schema`, { ...check, hasStatus }));
   }
-  causes.push(...validateSelectableFields(version, schema, `${path}.selectableFields`));
+  if (places.subresources !== undefined) {
+    causes.push(...validateScale(version.subresources?.scale, `${places.subresources}.scale`));
+  }
+  if (places.additionalPrinterColumns !== undefined) {
+    for (const [index, column] of (version.additionalPrinterColumns ?? []).entries()) {
+      causes.push(...validateColumn(column, `${places.additionalPrinterColumns}[${index}]`));
+    }
+  }
+  if (places.selectableFields !== undefined) {
+    causes.push(...validateSelectableFields(version, schema, places.selectableFields));
+  }
   return causes;
 }
 
@@ -261,26 +299,10 @@ function validateStoredVersions(stored: readonly string[], { versions }: Spec): 
   ];
 }
 
-const APPROVED = 'api-approved.kubernetes.io';
-
-/** Groups of the community are reviewed. Source: pkg/apihelpers/helpers.go, GetAPIApprovalState. */
-function validateApproval({ spec, metadata }: KubeCustomResourceDefinition): Cause[] {
-  const group = spec?.group ?? '';
-  const isProtected = /(^|\.)(k8s\.io|kubernetes\.io)$/.test(group);
-  if (!isProtected) return [];
+function validateApproval(definition: KubeCustomResourceDefinition): Cause[] {
+  const { reason, message = '' } = approvalOf(definition) ?? {};
   const field = `metadata.annotations[${APPROVED}]`;
-  const value = metadata.annotations?.[APPROVED];
-  const rule =
-    'protected groups must have approval annotation "api-approved.kubernetes.io", see https://github.com/kubernetes/enhancements/pull/1111';
-  if (value === undefined || value === '') return [required(field, rule)];
-  if (value.startsWith('unapproved')) return [];
-  return URL.canParse(value)
-    ? []
-    : [
-        invalidValue(
-          field,
-          value,
-          'protected groups must have approval annotation "api-approved.kubernetes.io" with either a URL or a reason starting with "unapproved", see https://github.com/kubernetes/enhancements/pull/1111',
-        ),
-      ];
+  if (reason === 'MissingAnnotation') return [required(field, message)];
+  if (reason !== 'InvalidAnnotation') return [];
+  return [invalidValue(field, definition.metadata.annotations?.[APPROVED], message)];
 }
