@@ -13,7 +13,8 @@ import { defaultPolicy, type Policy } from '../shared/fleet/policy.ts';
 import { poissonBound95 } from '../shared/fleet/silences/poisson-bound.ts';
 import type { ZoneRecord } from '../shared/fleet/zones/fleet-records.ts';
 import { NO_DISRUPTION } from '../shared/fleet/zones/zone-state.ts';
-import { FAULTS, type FaultKind, simulateFalseMarks } from '../simulation/false-marks.ts';
+import { simulateFalseMarks } from '../simulation/false-marks.ts';
+import { FAULTS, type FaultKind } from '../simulation/own-faults.ts';
 import { seededFraction } from '../simulation/seeded-random.ts';
 import {
   type Benchmark,

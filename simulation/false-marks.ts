@@ -7,32 +7,11 @@
  * does; a probe once, as node-monitor sends it.
  */
 
-import {
-  decideGate,
-  firstProbes,
-  type GateRecord,
-  needsAllProbes,
-  PROBES_PER_TICK_MAX,
-  UNTRIED_GATE,
-} from '../shared/fleet/marks/gate.ts';
-import { decideMonitor } from '../shared/fleet/marks/rule.ts';
 import type { NodeHealth } from '../shared/fleet/nodes/health-row.ts';
 import type { Policy } from '../shared/fleet/policy.ts';
-import type { ZoneRecord } from '../shared/fleet/zones/fleet-records.ts';
-import { applyDisruption, type DisruptionRecord, NO_DISRUPTION } from '../shared/fleet/zones/zone-state.ts';
+import { FAULTS, type FaultKind, OwnFaults } from './own-faults.ts';
+import { RuleMonitor } from './rule-monitor.ts';
 import { seededFraction } from './seeded-random.ts';
-
-export const FAULTS = [
-  'missedTicks',
-  'duplicateTicks',
-  'lateTicks',
-  'halfTicks',
-  'ingestDown',
-  'ingestLossy',
-  'clockStep',
-  'staleReads',
-] as const;
-export type FaultKind = (typeof FAULTS)[number];
 
 export interface FalseMarksOptions {
   readonly nodes: number;
@@ -84,81 +63,47 @@ interface Machine {
   markedAtMs: number | undefined;
 }
 
-interface Fault {
-  readonly kind: FaultKind;
-  readonly fromMs: number;
-  readonly untilMs: number;
-  /** Share of lost requests or ticks, or milliseconds of a step or delay. */
-  readonly size: number;
-}
-
 export function simulateFalseMarks(options: FalseMarksOptions): FalseMarksResult {
   return new FalseMarksRun(options).run();
 }
 
 class FalseMarksRun {
   readonly #options: FalseMarksOptions;
-  readonly #kinds: readonly (
-    | 'missedTicks'
-    | 'duplicateTicks'
-    | 'lateTicks'
-    | 'halfTicks'
-    | 'ingestDown'
-    | 'ingestLossy'
-    | 'clockStep'
-    | 'staleReads'
-  )[];
   readonly #random: () => number;
   readonly #periodMs: number;
   readonly #beatMs: number;
   readonly #endMs: number;
   readonly #machines: Machine[];
   readonly #digests: MutableHealth[];
-  readonly #zones: ZoneRecord[];
-  readonly #faults = Object.fromEntries(FAULTS.map((kind) => [kind, 0])) as Record<FaultKind, number>;
+  readonly #monitor: RuleMonitor;
+  readonly #faults: OwnFaults;
   readonly #foundAfterSeconds: number[] = [];
   readonly #falseMarksDuring: Record<string, number> = {};
-  #gate: GateRecord = UNTRIED_GATE;
-  #disruption: DisruptionRecord = NO_DISRUPTION;
-  #fault: Fault | undefined;
-  #second: Fault | undefined;
-  #nextFaultAtMs: number;
-  /** What server clocks are ahead of true time, since a step. */
-  #clockAheadMs = 0;
   #lastPassAtMs = Number.NEGATIVE_INFINITY;
-  #passes = 0;
-  #held = 0;
   #falseMarks = 0;
   #withheldMarks = 0;
   #deaths = 0;
 
   constructor(options: FalseMarksOptions) {
     this.#options = options;
-    this.#kinds = this.#options.faults ?? FAULTS;
-    this.#random = seededFraction(this.#options.seed);
-    this.#periodMs = this.#options.policy.nodeMonitorPeriodSeconds * 1_000;
-    this.#beatMs = this.#options.policy.beatIntervalSeconds * 1_000;
-    this.#endMs = START_MS + this.#options.hours * 3_600_000;
-    this.#machines = Array.from({ length: this.#options.nodes }, (_, index) =>
+    const { policy, faults: kinds = FAULTS, meanCalmSeconds } = options;
+    this.#random = seededFraction(options.seed);
+    this.#periodMs = policy.nodeMonitorPeriodSeconds * 1_000;
+    this.#beatMs = policy.beatIntervalSeconds * 1_000;
+    this.#endMs = START_MS + options.hours * 3_600_000;
+    this.#machines = Array.from({ length: options.nodes }, (_, index) =>
       newMachine(index, START_MS, this.#beatMs, this.#random),
     );
     this.#digests = this.#machines.map(({ health }) => health);
-    this.#zones = Array.from({ length: ZONES }, (_, zone) => ({
-      zone: `zone-${zone}`,
-      state: 'Normal',
-      limiter: { tatMs: undefined, ratePerSecond: this.#options.policy.nodeEvictionRatePerSecond },
-    }));
-    this.#nextFaultAtMs = START_MS + this.#calm();
+    const zones = Array.from({ length: ZONES }, (_, zone) => `zone-${zone}`);
+    this.#monitor = new RuleMonitor(policy, zones);
+    const { periodMs, random } = { periodMs: this.#periodMs, random: this.#random };
+    this.#faults = new OwnFaults({ kinds, random, periodMs, meanCalmSeconds, startMs: START_MS });
   }
 
   run(): FalseMarksResult {
     for (let tickMs = START_MS; tickMs <= this.#endMs; tickMs += this.#periodMs) {
-      if (tickMs >= this.#nextFaultAtMs) {
-        // Faults come alone or two together.
-        this.#fault = this.#newFault(tickMs);
-        this.#second = this.#random() < 0.3 ? this.#newFault(tickMs) : undefined;
-        this.#nextFaultAtMs = Math.max(this.#fault.untilMs, this.#second?.untilMs ?? 0) + this.#calm();
-      }
+      this.#faults.begin(tickMs);
       if (this.#random() < ((this.#options.deathsPerHour ?? 0) * this.#periodMs) / 3_600_000) {
         const victim = this.#machines[Math.floor(this.#random() * this.#machines.length)]!;
         if (victim.diesAtMs === Number.POSITIVE_INFINITY) {
@@ -166,92 +111,38 @@ class FalseMarksRun {
           this.#deaths += 1;
         }
       }
-      const late = this.#active('lateTicks', tickMs);
-      const nowMs = tickMs + (late === undefined ? this.#periodMs * 0.02 * this.#random() : late.size);
-      const stale = this.#active('staleReads', tickMs)?.size ?? 0;
+      const nowMs = tickMs + (this.#faults.size('lateTicks', tickMs) ?? this.#periodMs * 0.02 * this.#random());
+      const staleMs = this.#faults.size('staleReads', tickMs) ?? 0;
       for (let index = 0; index < this.#machines.length; index += 1) {
         const machine = this.#machines[index]!;
-        this.#beatUntil(machine, nowMs - stale);
+        this.#beatUntil(machine, nowMs - staleMs);
         if (machine.markedAtMs !== undefined && nowMs - machine.markedAtMs > REPLACED_AFTER_MS) {
-          const replacement = newMachine(index, nowMs, this.#beatMs, this.#random, this.#clockAheadMs);
+          const replacement = newMachine(index, nowMs, this.#beatMs, this.#random, this.#faults.clockAheadMs);
           this.#machines[index] = replacement;
           this.#digests[index] = replacement.health;
         }
       }
-      const missed = this.#active('missedTicks', tickMs);
-      if (missed !== undefined && this.#random() < missed.size) continue;
+      const missed = this.#faults.size('missedTicks', tickMs);
+      if (missed !== undefined && this.#random() < missed) continue;
       // A later slot was claimed before this one came: it is lost.
       if (nowMs <= this.#lastPassAtMs) continue;
       this.#lastPassAtMs = nowMs;
       this.#pass(nowMs);
-      const twice = this.#active('duplicateTicks', tickMs);
+      const twice = this.#faults.size('duplicateTicks', tickMs);
       // The slot is claimed already; a second run that was not stopped by that finds nothing to do.
-      if (twice !== undefined && this.#random() < twice.size) this.#pass(nowMs + 200 * this.#random());
+      if (twice !== undefined && this.#random() < twice) this.#pass(nowMs + 200 * this.#random());
     }
     return {
       nodeHours: this.#options.nodes * this.#options.hours,
-      passes: this.#passes,
+      passes: this.#monitor.passes,
       falseMarks: this.#falseMarks,
       falseMarksDuring: this.#falseMarksDuring,
       withheldMarks: this.#withheldMarks,
-      faults: this.#faults,
-      gateHeldShare: this.#held / this.#passes,
+      faults: this.#faults.counts,
+      gateHeldShare: this.#monitor.held / this.#monitor.passes,
       deaths: this.#deaths,
       foundAfterSeconds: this.#foundAfterSeconds,
     };
-  }
-
-  #calm(): number {
-    return -Math.log(1 - this.#random()) * this.#options.meanCalmSeconds * 1_000;
-  }
-
-  #newFault(nowMs: number): Fault {
-    const kind = this.#kinds[Math.floor(this.#random() * this.#kinds.length)]!;
-    this.#faults[kind] += 1;
-    const isLong = this.#random() < 0.2;
-    const lengthMs = isLong ? 60_000 + this.#random() * 900_000 : 5_000 + this.#random() * 90_000;
-    const untilMs = nowMs + lengthMs;
-    switch (kind) {
-      case 'missedTicks':
-      case 'duplicateTicks':
-      case 'halfTicks':
-        return { kind, fromMs: nowMs, untilMs, size: 0.2 + 0.8 * this.#random() };
-      case 'lateTicks':
-        return {
-          kind,
-          fromMs: nowMs,
-          untilMs,
-          size: this.#random() < 0.5 ? this.#periodMs * 0.9 * this.#random() : 60_000 * this.#random(),
-        };
-      case 'ingestDown':
-        return { kind, fromMs: nowMs, untilMs, size: 1 };
-      case 'ingestLossy':
-        return { kind, fromMs: nowMs, untilMs, size: 0.1 + 0.85 * this.#random() };
-      case 'staleReads':
-        return { kind, fromMs: nowMs, untilMs, size: 1_000 * this.#random() };
-      case 'clockStep':
-        this.#clockAheadMs +=
-          (this.#random() < 0.5 ? 1 : -1) * (this.#random() < 0.5 ? 5_000 : 60_000) * this.#random();
-        return { kind, fromMs: nowMs, untilMs: nowMs, size: 0 };
-    }
-  }
-
-  #active(kind: FaultKind, nowMs: number): Fault | undefined {
-    for (const each of [this.#fault, this.#second]) {
-      if (each !== undefined && each.kind === kind && nowMs >= each.fromMs && nowMs < each.untilMs) return each;
-    }
-    return undefined;
-  }
-
-  #lossAt(nowMs: number): number {
-    return Math.max(this.#active('ingestDown', nowMs)?.size ?? 0, this.#active('ingestLossy', nowMs)?.size ?? 0);
-  }
-
-  #arrives(nowMs: number, tries: number): boolean {
-    const loss = this.#lossAt(nowMs);
-    if (loss === 0) return true;
-    for (let attempt = 0; attempt < tries; attempt += 1) if (this.#random() >= loss) return true;
-    return false;
   }
 
   /** Beats up to now, as the store has them then. */
@@ -259,57 +150,32 @@ class FalseMarksRun {
     while (machine.nextBeatAtMs <= nowMs && machine.nextBeatAtMs < machine.diesAtMs) {
       const atMs = machine.nextBeatAtMs;
       machine.nextBeatAtMs += this.#beatMs * (1 + BEAT_JITTER * this.#random());
-      if (!this.#arrives(atMs, TRIES_A_BEAT)) continue;
+      if (!this.#faults.arrives(atMs, TRIES_A_BEAT)) continue;
       machine.lastBeatAtMs = atMs;
-      machine.health.renewedAtMs = atMs + this.#clockAheadMs + SKEW_MS * (2 * this.#random() - 1);
+      machine.health.renewedAtMs = atMs + this.#faults.clockAheadMs + SKEW_MS * (2 * this.#random() - 1);
     }
   }
 
   #pass(nowMs: number): void {
-    this.#passes += 1;
-    const serverMs = nowMs + this.#clockAheadMs;
-    const sendProbe = () => ({ sentAtMs: serverMs, accepted: this.#arrives(nowMs, 1) });
-    const probes = Array.from({ length: firstProbes(this.#options.policy) }, sendProbe);
-    const answers = probes.map(({ accepted }) => accepted);
-    if (needsAllProbes(this.#gate, answers)) while (probes.length < PROBES_PER_TICK_MAX) probes.push(sendProbe());
-    const decidedGate = decideGate(this.#gate, { nowMs: serverMs, probes, policy: this.#options.policy });
-    const world = {
+    const serverMs = nowMs + this.#faults.clockAheadMs;
+    const { marks, withheldMarks } = this.#monitor.pass({
       nodes: this.#digests,
-      zones: this.#zones,
-      queue: [],
-      disruption: this.#disruption,
-      gate: decidedGate,
-    };
-    const { decisions, withheldMarks: withheld } = decideMonitor(world, {
-      nowMs: serverMs,
-      policy: this.#options.policy,
+      serverMs,
+      probe: () => this.#faults.arrives(nowMs, 1),
+      dies: () => {
+        const half = this.#faults.size('halfTicks', nowMs);
+        return half !== undefined && this.#random() < half;
+      },
     });
-    if (decidedGate.reasons.length > 0) this.#held += 1;
-    this.#withheldMarks += withheld;
-    // A tick that dies half-way has claimed its slot, and stored what it decided about us; it has not finished.
-    const half = this.#active('halfTicks', nowMs);
-    const died = half !== undefined && this.#random() < half.size;
-    this.#gate = died ? { ...decidedGate, lastTickAtMs: this.#gate.lastTickAtMs } : decidedGate;
-    if (died) return;
-    for (const decision of decisions) {
-      if (decision.kind === 'leaveTotalDisruption' || decision.kind === 'enterTotalDisruption') {
-        this.#disruption = applyDisruption(
-          this.#disruption,
-          decision.kind === 'enterTotalDisruption' ? 'enter' : 'leave',
-          serverMs,
-        );
-      }
-      if (decision.kind !== 'markUnknown') continue;
-      const machine = this.#machines[Number(decision.nodeName.slice(2))]!;
+    this.#withheldMarks += withheldMarks;
+    for (const { nodeName } of marks) {
+      const machine = this.#machines[Number(nodeName.slice(2))]!;
       machine.health.ready = 'Unknown';
       machine.health.markedAtMs = serverMs;
       machine.markedAtMs = nowMs;
       if (machine.diesAtMs > nowMs) {
         this.#falseMarks += 1;
-        const during = [this.#fault, this.#second]
-          .flatMap((each) => each?.kind ?? [])
-          .sort()
-          .join(' and ');
+        const during = this.#faults.names();
         this.#falseMarksDuring[during] = (this.#falseMarksDuring[during] ?? 0) + 1;
       } else this.#foundAfterSeconds.push((nowMs - machine.lastBeatAtMs) / 1_000);
     }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
-import { FAULTS, simulateFalseMarks } from '../../simulation/false-marks.ts';
+import { simulateFalseMarks } from '../../simulation/false-marks.ts';
+import { FAULTS } from '../../simulation/own-faults.ts';
 import { recordedMemoryStore } from '../../simulation/recorded-store.ts';
 import { runScenario } from '../../simulation/run-scenario.ts';
 import { seededFraction } from '../../simulation/seeded-random.ts';
