@@ -153,7 +153,7 @@ describe('a silent machine that a relay and a second machine report', () => {
     expect(await markedAt(fleet)).toBe(65);
     const decision = await markOf(fleet);
     expect(decision?.reason).toContain(
-      'grace period not shortened: our own heartbeats failed; reported as silent on its site by a-0 (relay)',
+      'grace period not shortened: our own ticks or heartbeats failed; reported as silent on its site by a-0 (relay)',
     );
     expect(replayed(decision!, nodeMonitorReplay)).toEqual(decision!.outcome);
   });
@@ -166,6 +166,7 @@ describe('a silent machine that a relay and a second machine report', () => {
       outcome = FAILED;
     });
     await accuse(fleet, 23, 24.5);
+    await tickOn(fleet, 25, 25);
     fleet.at(30);
     await fleet.beat(...SITE.filter((name) => name !== DEAD));
     await controllers.tickNodeMonitor(fleet.slot());
@@ -173,6 +174,15 @@ describe('a silent machine that a relay and a second machine report', () => {
     expect(await markedAt(fleet)).toBeUndefined();
     outcome = ACCEPTED;
     await tickOn(fleet, 35, 65);
+    expect(await markedAt(fleet)).toBe(65);
+  });
+
+  it('has its full grace period when a tick was missing since its last heartbeat: an outage then is not seen', async () => {
+    const fleet = await site({ probe: { beat: async () => ACCEPTED } });
+    await accuse(fleet, 23, 24.5);
+    await tickOn(fleet, 30, 55, passing(fleet));
+    expect(await markedAt(fleet)).toBeUndefined();
+    await tickOn(fleet, 60, 65);
     expect(await markedAt(fleet)).toBe(65);
   });
 

@@ -147,7 +147,7 @@ function accusationText(accusation: Accusation | undefined, nowMs: number): stri
     case 'tooManyAccused':
       return `; grace period not shortened: ${accused} of ${machines} machines of its zone were reported as silent`;
     case 'pathFailed':
-      return `; grace period not shortened: our own heartbeats failed; ${reported}`;
+      return `; grace period not shortened: our own ticks or heartbeats failed; ${reported}`;
     case 'tooFewWitnesses':
       return `; grace period not shortened: only ${reported}`;
   }

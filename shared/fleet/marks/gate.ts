@@ -142,15 +142,16 @@ const probeWindowSeconds = ({ beatIntervalSeconds }: ProbePolicy): number =>
 const lastFailed = (probes: readonly Probe[]): Probe | undefined => probes.findLast(({ accepted }) => !accepted);
 
 /**
- * When the last heartbeat of our own that failed was sent, of those that are remembered; undefined: none failed. Epoch
- * milliseconds.
- * @param lookFailedAtMs that of a look between two ticks
+ * Until when our own way of heartbeats was not proven, for grace periods that reports shorten: the last failed
+ * heartbeat of our own that is remembered, or the first tick after a gap. Between ticks that are over one and a half
+ * periods apart an outage is not seen, or all clocks have stepped. Undefined: neither is known. Epoch milliseconds.
+ * @param lookFailedAtMs when that of a look between two ticks failed
  */
 export function pathFailedAtMs(
-  { probes }: Pick<GateRecord, 'probes'>,
+  { probes, goodSinceMs }: Pick<GateRecord, 'probes' | 'goodSinceMs'>,
   lookFailedAtMs: number | undefined,
 ): number | undefined {
-  const times = [lastFailed(probes)?.sentAtMs, lookFailedAtMs].filter((atMs) => atMs !== undefined);
+  const times = [lastFailed(probes)?.sentAtMs, lookFailedAtMs, goodSinceMs].filter((atMs) => atMs !== undefined);
   return times.length === 0 ? undefined : Math.max(...times);
 }
 

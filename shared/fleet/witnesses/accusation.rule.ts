@@ -11,7 +11,8 @@
  * Nothing is shortened in a zone if more than a third of its machines were reported within the last 30 s. Reports that
  * were withdrawn, and those of machines that send heartbeats, count for this. The fault is then likely in the network.
  * Machines that return one after the other from such a fault are not accused while the count falls. Nor is it while a
- * heartbeat of our own has failed since the last sign of life of the accused: its next one may have failed with it.
+ * heartbeat or a tick of our own has failed since the last sign of life of the accused: its next one may have failed
+ * with it.
  *
  * All times are receipt times of ours. A witness that lies can shorten the wait for a machine that is silent, and
  * prevent that it is shortened.
@@ -48,7 +49,7 @@ export interface Testimony {
   /** Machines of its zone, and how many of them were reported. */
   readonly machines: number;
   readonly accused: number;
-  /** When a heartbeat of our own last failed; absent: none of those that are remembered. Epoch milliseconds. */
+  /** Until when our own way of heartbeats was not proven (gate.ts); absent: it was. Epoch milliseconds. */
   readonly pathFailedAtMs?: number;
 }
 
