@@ -19,6 +19,7 @@ import { relay } from './relay.ts';
 import { scheduler } from './scheduler.ts';
 import { serveSoak } from './serve-soak.ts';
 import { serviceRules } from './service-rules.ts';
+import { siteMarks } from './site-marks.ts';
 import { soak } from './soak.ts';
 import { store } from './store.ts';
 import { storm } from './storm.ts';
@@ -46,6 +47,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   crds,
   detection,
   witnesses,
+  siteMarks,
   massFailure,
   writeUnits,
   store,

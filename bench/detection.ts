@@ -3,7 +3,7 @@
  * virtual time through the rules of one tick. Stores answer the same at any size, so no store is used.
  *
  * Detection: machines stop sending heartbeats at random phases of heartbeat and tick; the others go on. False marks:
- * no machine fails, and the faults of simulation/false-marks.ts never end.
+ * no machine fails, and the faults of simulation/own-faults.ts never end.
  */
 
 import { UNTRIED_GATE } from '../shared/fleet/marks/gate.ts';
