@@ -67,7 +67,7 @@ async function measure(
     synchronous: 'normal',
     onCommit: (changes) => hub?.onCommit(changes),
   });
-  const left = new AbortController();
+  let clients: readonly Client[] = [];
   try {
     const body = { spec: { containers: [{ name: 'main', image: 'registry.example/app:1' }] }, data: { key: 'value' } };
     for (const path of [PODS, CONFIG_MAPS]) {
@@ -90,8 +90,8 @@ async function measure(
       },
       meter: { add: () => {} },
     });
-    const clients = Array.from({ length: watches }, (_, index) => new Client(WATCHED[index % WATCHED.length]!));
-    const running = clients.map((client) => client.run(hub!, left.signal));
+    clients = Array.from({ length: watches }, (_, index) => new Client(WATCHED[index % WATCHED.length]!));
+    const running = clients.map((client) => client.run(hub!));
     const changing = clients.filter(({ path }) => path === '/api/v1/pods' || path === '/api/v1/configmaps');
     const megabytes: (readonly [hours: number, heap: number])[] = [];
     let missed = 0;
@@ -125,17 +125,18 @@ async function measure(
         fileMegabytes: rounded(store.metrics().fileBytes / 1_048_576),
       });
     }
-    const warm = megabytes.slice(Math.floor(megabytes.length / 3));
+    // Caches fill in the first half.
+    const warm = megabytes.slice(Math.floor(megabytes.length / 2));
     report({
       reopened: clients.reduce((sum, { opened }) => sum + opened - 1, 0),
       missed,
       heapSlopeMegabytesPerDay: warm.length < 3 ? undefined : rounded(24 * slopeOf(warm), 2),
     });
-    left.abort();
+    for (const client of clients) client.leave();
     await Promise.all(running);
     await replica.stop();
   } finally {
-    left.abort();
+    for (const client of clients) client.leave();
     await store.close();
     rmSync(folder, { recursive: true, force: true });
   }
@@ -147,16 +148,25 @@ class Client {
   events = 0;
   opened = 0;
   version = '';
+  /** Of the open watch. */
+  #gone = new AbortController();
+  #hasLeft = false;
 
   constructor(path: string) {
     this.path = path;
   }
 
-  async run(hub: Hub, gone: AbortSignal): Promise<void> {
-    while (!gone.aborted) {
+  leave(): void {
+    this.#hasLeft = true;
+    this.#gone.abort();
+  }
+
+  async run(hub: Hub): Promise<void> {
+    while (!this.#hasLeft) {
       this.opened += 1;
-      await this.#watch(hub, gone).catch((cause: unknown) => {
-        if (!gone.aborted) throw cause;
+      this.#gone = new AbortController();
+      await this.#watch(hub, this.#gone.signal).catch((cause: unknown) => {
+        if (!this.#hasLeft) throw cause;
       });
       await turn();
     }

@@ -142,6 +142,7 @@ export async function followedCluster(options: { readonly uuid?: () => string } 
         pause: (milliseconds, stopped) =>
           new Promise<void>((resolve) => {
             const end = (): void => {
+              stopped.removeEventListener('abort', end);
               waiting = undefined;
               resolve();
             };
