@@ -205,7 +205,7 @@ it('the doctor names the commands of the system of the machine', () => {
   ]);
 });
 
-it('tells how volumes get limits, without a warning', () => {
+it('says how volumes get limits, without a warning', () => {
   const volumeLimits = { kind: 'none', why: 'tmpfs has no project quotas', todo: 'Put it on XFS.' } as const;
   expect(volumeFindings(volumeLimits)).toEqual([
     {
