@@ -5,13 +5,14 @@
 import { accessSync, constants, mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { readKubeconfig } from '../support/kubeconfig.ts';
+import { apiClientOf, readKubeconfig } from '../support/kubeconfig.ts';
 import { runKubectl } from '../support/kubectl.ts';
 import { startLocalForTest } from '../support/local.ts';
 import { type Command, inFolder, UsageError, wholeNumber } from './command.ts';
 import { TEST_LISTS, TESTS_OF_REMOVED_VERSIONS, type TestList } from './e2e/lists.ts';
 import { startVersionProxy } from './e2e/renamed-versions.ts';
 import { failureReason, focusOf, outcomeOf, summaryOf, type TestResult } from './e2e/results.ts';
+import { withWebhookPods } from './e2e/webhook-pods.ts';
 
 const USAGE = `npm run peer -- e2e --bin PATH [options]
 
@@ -21,7 +22,9 @@ that the source names.
 --bin PATH           e2e.test
 --list NAME          ${Object.keys(TEST_LISTS).join(', ')}; repeatable (default: api)
 --focus RE           only tests of the lists with a matching name
---kubeconfig PATH    a cluster that runs already (default: a local mode of its own, with three machines)
+--kubeconfig PATH    a cluster that runs already (default: one of its own, with three machines)
+--home serve|aws     its own cluster: nodekeeper serve, or the emulation of AWS (default: serve)
+--agnhost PATH       agnhost of the same source, for --list webhooks: e2e/webhook-pods.ts
 --kubectl PATH       kubectl 1.20 (default: the one on PATH)
 --repo-root DIR      Kubernetes' source tree, which has the manifests of the kubectl tests
 --content-type TYPE  of the test client (default: application/vnd.kubernetes.protobuf)
@@ -63,6 +66,8 @@ async function run(args: readonly string[]): Promise<number> {
       list: { type: 'string', multiple: true, default: ['api'] },
       focus: { type: 'string', default: '' },
       kubeconfig: { type: 'string' },
+      home: { type: 'string', default: 'serve' },
+      agnhost: { type: 'string' },
       kubectl: { type: 'string', default: 'kubectl' },
       'repo-root': { type: 'string' },
       'content-type': { type: 'string', default: 'application/vnd.kubernetes.protobuf' },
@@ -88,8 +93,10 @@ async function run(args: readonly string[]): Promise<number> {
   });
   if (chosen.length === 0) throw new UsageError('no test of the lists matches --focus');
 
+  const { home, agnhost } = values;
+  if (home !== 'serve' && home !== 'aws') throw new UsageError(`--home must be serve or aws, not ${home}`);
   const isRenamed = (name: string): boolean => values['rename-versions'] && TESTS_OF_REMOVED_VERSIONS.includes(name);
-  return await withCluster(values.kubeconfig, (kubeconfig) =>
+  return await withCluster({ kubeconfig: values.kubeconfig, home, agnhost }, (kubeconfig) =>
     withProxy(
       kubeconfig,
       chosen.some(({ name }) => isRenamed(name)),
@@ -114,16 +121,36 @@ function programOf(bin: string | undefined): string {
   return resolve(bin);
 }
 
+interface ClusterOptions {
+  readonly kubeconfig: string | undefined;
+  readonly home: 'serve' | 'aws';
+  readonly agnhost: string | undefined;
+}
+
 async function withCluster(
-  kubeconfig: string | undefined,
+  { kubeconfig, home, agnhost }: ClusterOptions,
   work: (kubeconfig: string) => Promise<number>,
 ): Promise<number> {
-  if (kubeconfig !== undefined) return await work(resolve(kubeconfig));
-  const local = await startLocalForTest({ nodes: MACHINES, zones: 1, ec2Nodes: 0, policy: POLICY });
+  if (kubeconfig !== undefined) return await withPods(resolve(kubeconfig), agnhost, work);
+  const local = await startLocalForTest({ home, nodes: MACHINES, zones: 1, ec2Nodes: 0, policy: POLICY });
   try {
-    return await work(local.kubeconfig);
+    return await withPods(local.kubeconfig, agnhost, work);
   } finally {
     await local.stop();
+  }
+}
+
+async function withPods(
+  kubeconfig: string,
+  agnhost: string | undefined,
+  work: (kubeconfig: string) => Promise<number>,
+): Promise<number> {
+  if (agnhost === undefined) return await work(kubeconfig);
+  const client = apiClientOf(readKubeconfig(kubeconfig), { connectionsMax: 1, timeoutMs: 30_000 });
+  try {
+    return await withWebhookPods(resolve(agnhost), client, () => work(kubeconfig));
+  } finally {
+    client.close();
   }
 }
 

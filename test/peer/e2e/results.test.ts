@@ -36,6 +36,7 @@ describe('outcomes in the output of the test program', () => {
 
   it('quotes the failure, or the last lines of a run that ended without one', () => {
     expect(failureReason(OUTPUT)).toMatch(/^Nov 22 10:00:01.000: FAIL: expected 3 pods, found 2\nat line 7\n/);
+    expect(failureReason(`${OUTPUT}\n--- FAIL: TestE2E (1.95s)`)).toContain('found 2');
     expect(failureReason('a\n\nb\n')).toBe('a\nb');
     expect(failureReason('I: INFO: Error getting pods\nmore\n')).toBe('I: INFO: Error getting pods');
   });

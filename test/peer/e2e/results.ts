@@ -47,7 +47,7 @@ export const withoutTags = (name: string): string => name.replace(/\s*\[Conforma
  */
 export function failureReason(output: string): string {
   const lines = output.split('\n').filter((line) => line.trim() !== '');
-  const expected = lines.findLastIndex((line) => /\bFAIL: |• Failure|^panic: /.test(line));
+  const expected = lines.findLastIndex((line) => /^(?!--- FAIL).*\bFAIL: |• Failure|^panic: /.test(line));
   if (expected >= 0) return lines.slice(expected, expected + REASON_LINES_MAX).join('\n');
   const error = lines.findLast((line) => /\bINFO: Error |: error/i.test(line));
   return error ?? lines.slice(-REASON_LINES_MAX).join('\n');
