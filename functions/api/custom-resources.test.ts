@@ -630,6 +630,7 @@ describe('a custom resource', () => {
       kind: 'Widget',
       shortNames: ['wd'],
       categories: ['all'],
+      storageVersionHash: 'gIwvi5rymmg=',
     };
     expect((await api.send('GET', '/apis/example.com/v1')).body.resources).toMatchObject([
       entry,

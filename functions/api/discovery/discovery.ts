@@ -3,6 +3,7 @@
  * aggregated form of /api and /apis, which is one document each.
  */
 
+import { createHash } from 'node:crypto';
 import { compareVersions } from '../../../shared/kinds/custom-resources/compare-versions.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import { KUBERNETES_MINOR, KUBERNETES_VERSION } from '../../../shared/kinds/generated/version.ts';
@@ -78,7 +79,10 @@ export type DiscoveredResource = Pick<
   | 'shortNames'
   | 'categories'
   | 'subresources'
->;
+> & {
+  /** Of custom kinds. */
+  readonly storageVersion?: string;
+};
 
 /** Kinds that are served: those of the registry, and those that definitions add. */
 export interface Discovered {
@@ -140,6 +144,12 @@ export const apiGroupDocument = (served: Discovered, group: string): Record<stri
     ? { kind: 'APIGroup', apiVersion: 'v1', ...groupDocument(served, group) }
     : undefined;
 
+const HASH_BYTES = 8;
+
+/** Changes with the version that objects are stored in. Source: apiserver endpoints/discovery/storageversionhash.go. */
+const storageVersionHash = ({ group, storageVersion, kind }: DiscoveredResource): string =>
+  createHash('sha256').update(`${group}/${storageVersion}/${kind}`).digest().subarray(0, HASH_BYTES).toString('base64');
+
 const resourceEntries = (descriptor: DiscoveredResource): Record<string, unknown>[] => [
   {
     name: descriptor.resource,
@@ -149,6 +159,7 @@ const resourceEntries = (descriptor: DiscoveredResource): Record<string, unknown
     verbs: descriptor.verbs,
     ...(descriptor.shortNames.length === 0 ? {} : { shortNames: descriptor.shortNames }),
     ...(descriptor.categories.length === 0 ? {} : { categories: descriptor.categories }),
+    ...(descriptor.storageVersion === undefined ? {} : { storageVersionHash: storageVersionHash(descriptor) }),
   },
   ...descriptor.subresources.map((sub) => ({
     name: `${descriptor.resource}/${sub.name}`,

@@ -2,6 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { describe as textOf } from '../../../shared/kinds/descriptions/describe.ts';
 import { isJsonObject, type JsonObject } from '../../../shared/kubernetes/json.ts';
 import { createOpenApi, type OpenApiResource } from './openapi.ts';
+import { definitionsOf } from './swagger.ts';
+import { swaggerProtobuf } from './swagger-protobuf.ts';
 
 const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
 const statusPart = { name: 'status', verbs: ['get', 'patch', 'update'] };
@@ -156,6 +158,28 @@ describe('createOpenApi', () => {
   });
 });
 
+it('has what kubectl reads of a schema in the protobuf document of version 2', () => {
+  const schema = {
+    description: 'A widget.',
+    type: 'object',
+    required: ['spec'],
+    properties: { spec: { $ref: '#/definitions/Spec' }, parts: { type: 'array', items: { type: 'string' } } },
+    additionalProperties: { default: 1 },
+    'x-kubernetes-group-version-kind': [{ group: 'g', version: 'v1', kind: 'Widget' }],
+  };
+  const [widget = Buffer.alloc(0)] = inside(swaggerProtobuf([], { Widget: schema }, 'v1'), 9, 1);
+  expect(textAt(widget, 1)).toBe('Widget');
+  const textsAt = (...path: readonly number[]) => inside(widget, 2, ...path).map(String);
+  expect(textsAt(4)).toEqual(['A widget.']);
+  expect(textsAt(22, 1)).toEqual(['object']);
+  expect(textsAt(19)).toEqual(['spec']);
+  expect(textsAt(25, 1, 1)).toEqual(['spec', 'parts']);
+  expect(textsAt(25, 1, 2, 1)).toEqual(['#/definitions/Spec']);
+  expect(textsAt(25, 1, 2, 23, 1, 22, 1)).toEqual(['string']);
+  expect(textsAt(21, 1, 5, 2)).toEqual(['1']);
+  expect(textsAt(31, 2, 2)).toEqual(['[{"group":"g","version":"v1","kind":"Widget"}]']);
+});
+
 /** Contents of the fields with this path of numbers. Every field of the document has a length. */
 function inside(message: Uint8Array, ...path: readonly number[]): readonly Buffer[] {
   const [wanted, ...rest] = path;
@@ -210,5 +234,37 @@ describe('the v2 document', () => {
     expect(text).not.toMatch(/components|allOf|oneOf/);
     const names = new Set(Object.keys(swagger['definitions'] as JsonObject));
     for (const [, name = ''] of text.matchAll(/"\$ref":"#\/definitions\/([^"]+)"/g)) expect(names).toContain(name);
+  });
+});
+
+describe('schemas of custom kinds in v2', () => {
+  const OPEN = { 'x-kubernetes-preserve-unknown-fields': true };
+  const inV2 = (schema: JsonObject) => definitionsOf([{ paths: {}, components: { schemas: { A: schema } } }])['A'];
+  const property = (schema: JsonObject) => at(inV2({ type: 'object', properties: { a: schema } }), 'properties', 'a');
+
+  it('an object with unknown fields has no properties, and no type below the root', () => {
+    const gvk = [{ group: 'g', version: 'v1', kind: 'A' }];
+    const open = { ...OPEN, type: 'object', properties: { b: { type: 'string' } } };
+    expect(inV2({ ...open, 'x-kubernetes-group-version-kind': gvk })).toEqual({
+      type: 'object',
+      'x-kubernetes-group-version-kind': gvk,
+    });
+    expect(property(open)).toEqual(OPEN);
+    expect(property({ ...OPEN, type: 'array', items: open })).toEqual(OPEN);
+  });
+
+  it('a value that may be null has no type, and is not required', () => {
+    const properties = { b: { type: 'string', nullable: true }, c: { type: 'string' } };
+    expect(property({ type: 'object', properties, required: ['b', 'c'] })).toEqual({
+      type: 'object',
+      properties: { b: {}, c: { type: 'string' } },
+      required: ['c'],
+    });
+    expect(property({ type: 'object', properties, required: ['b'], nullable: true })).toEqual({});
+  });
+
+  it('a property may have the name of a keyword', () => {
+    const properties = { not: { type: 'string' }, nullable: { type: 'boolean' }, required: { type: 'string' } };
+    expect(property({ type: 'object', properties })).toEqual({ type: 'object', properties });
   });
 });

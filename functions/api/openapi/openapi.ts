@@ -2,7 +2,7 @@ import { schemaOf as schemaOfKind } from '../../../shared/kinds/schemas.ts';
 import { Components, type Describe } from './components.ts';
 import { groupVersionPath, type OpenApiResource, resourcePaths, type SchemaOf } from './paths.ts';
 
-import { type OpenApiV3, swaggerOf } from './swagger.ts';
+import { definitionsOf, type OpenApiV3, swaggerOf } from './swagger.ts';
 import { swaggerProtobuf } from './swagger-protobuf.ts';
 
 export type { OpenApiResource } from './paths.ts';
@@ -21,7 +21,7 @@ export interface OpenApi {
   document(path: string): OpenApiDocument | undefined;
   /** All documents as one of OpenAPI v2. */
   swagger(): OpenApiDocument;
-  /** The parameters of PATCH alone, as OpenAPI v2 in protobuf. */
+  /** The parameters of PATCH, and the definitions of kinds that `base` has not, as OpenAPI v2 in protobuf. */
   swaggerProtobuf(): Uint8Array;
   /** Paths of all documents. */
   readonly paths: readonly string[];
@@ -72,6 +72,7 @@ export function createOpenApi(settings: OpenApiSettings): OpenApi {
     return made;
   };
 
+  const contentOf = (path: string): OpenApiV3 => JSON.parse(document(path)?.body ?? '{}') as OpenApiV3;
   const allPaths = [...new Set([...byPath.keys(), ...(base?.paths ?? [])])].sort();
   let v2: OpenApiDocument | undefined;
   let v2Protobuf: Uint8Array | undefined;
@@ -80,16 +81,12 @@ export function createOpenApi(settings: OpenApiSettings): OpenApi {
     paths: allPaths,
     resources,
     swagger() {
-      v2 ??= seal(
-        swaggerOf(
-          allPaths.map((path) => JSON.parse(document(path)?.body ?? '{}') as OpenApiV3),
-          serverVersion,
-        ),
-      );
+      v2 ??= seal(swaggerOf(allPaths.map(contentOf), serverVersion));
       return v2;
     },
     swaggerProtobuf() {
-      v2Protobuf ??= swaggerProtobuf(resources, serverVersion);
+      const added = base === undefined ? [] : [...byPath.keys()];
+      v2Protobuf ??= swaggerProtobuf(resources, definitionsOf(added.map(contentOf)), serverVersion);
       return v2Protobuf;
     },
     index() {

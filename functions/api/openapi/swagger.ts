@@ -1,4 +1,5 @@
 /** OpenAPI v2 (Swagger 2.0) from the OpenAPI v3 documents, for clients that read JSON at /openapi/v2. */
+import { defined } from '../../../shared/defined.ts';
 import { isJsonObject, type JsonObject } from '../../../shared/kubernetes/json.ts';
 
 /** The parts of an OpenAPI v3 document that have a counterpart in v2. */
@@ -10,13 +11,19 @@ export interface OpenApiV3 {
 /** One v2 document from the v3 documents of all group versions. */
 export function swaggerOf(documents: readonly OpenApiV3[], serverVersion: string): JsonObject {
   const paths: JsonObject = {};
-  const definitions: JsonObject = {};
-  for (const { paths: ofGroup, components } of documents) {
+  for (const { paths: ofGroup } of documents) {
     for (const [path, item] of Object.entries(ofGroup)) paths[path] = pathItem(item as JsonObject);
-    for (const [name, schema] of Object.entries(components.schemas)) definitions[name] = schemaOf(schema);
   }
-  return { swagger: '2.0', info: { title: 'Nodekeeper', version: serverVersion }, paths, definitions };
+  const info = { title: 'Nodekeeper', version: serverVersion };
+  return { swagger: '2.0', info, paths, definitions: definitionsOf(documents) };
 }
+
+export const definitionsOf = (documents: readonly OpenApiV3[]): JsonObject =>
+  Object.fromEntries(
+    documents.flatMap(({ components }) =>
+      Object.entries(components.schemas).map(([name, schema]) => [name, definitionOf(schema as JsonObject)]),
+    ),
+  );
 
 function pathItem(item: JsonObject): JsonObject {
   return Object.fromEntries(
@@ -64,13 +71,36 @@ const parametersOf = (parameters: unknown): unknown[] =>
 
 const COMPONENTS = '#/components/schemas/';
 
-/**
- * v2 has neither `oneOf`, `anyOf`, `not`, `nullable` nor a `$ref` inside `allOf`, and keeps no default of a reference.
- */
+const KEEPS_UNKNOWN = 'x-kubernetes-preserve-unknown-fields';
+export const GVK = 'x-kubernetes-group-version-kind';
+
+/** For kubectl an object with properties has no others. Source: apiextensions pkg/controller/openapi/builder. */
+const definitionOf = (schema: JsonObject): unknown =>
+  schema[KEEPS_UNKNOWN] === true ? { type: 'object', [GVK]: schema[GVK] } : schemaOf(schema);
+
+/** What v2 cannot state of a value that may be null, or of an object with unknown fields. */
+function withoutUnknown({ nullable, ...schema }: JsonObject): JsonObject {
+  const keepsUnknown = schema[KEEPS_UNKNOWN] === true;
+  const { type, items, properties, required, ...rest } = schema;
+  const isOpen = nullable === true || keepsUnknown;
+  const isUntyped =
+    nullable === true || (keepsUnknown && type === 'object') || (type === 'array' && (isOpen || items === undefined));
+  const fields = isJsonObject(properties) ? properties : {};
+  const named = Array.isArray(required)
+    ? required.filter((name) => (fields[String(name)] as JsonObject | undefined)?.['nullable'] !== true)
+    : [];
+  return {
+    ...rest,
+    ...(isUntyped ? {} : defined({ type })),
+    ...(isOpen ? {} : defined({ items, properties })),
+    ...(named.length === 0 ? {} : { required: named }),
+  };
+}
+
+/** v2 has neither `oneOf`, `anyOf`, `not` nor a `$ref` inside `allOf`, and keeps no default of a reference. */
 function schemaOf(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(schemaOf);
   if (!isJsonObject(value)) return value;
-  const { allOf, oneOf, anyOf: _anyOf, not: _not, nullable: _nullable, $ref, ...rest } = value;
+  const { allOf, oneOf, anyOf: _anyOf, not: _not, $ref, ...rest } = withoutUnknown(value);
   const [reference] = Array.isArray(allOf) ? allOf : [{ $ref }];
   const target = isJsonObject(reference) ? reference['$ref'] : undefined;
   if (typeof target === 'string') {
@@ -79,5 +109,14 @@ function schemaOf(value: unknown): unknown {
   }
   if (Array.isArray(oneOf) && rest['type'] === undefined && rest['x-kubernetes-int-or-string'] !== true)
     return { ...rest, type: 'string' };
-  return Object.fromEntries(Object.entries(rest).map(([key, inner]) => [key, schemaOf(inner)]));
+  const { properties, items, additionalProperties } = rest;
+  return {
+    ...rest,
+    ...(isJsonObject(items) ? { items: schemaOf(items) } : {}),
+    ...(isJsonObject(additionalProperties) ? { additionalProperties: schemaOf(additionalProperties) } : {}),
+    ...(isJsonObject(properties) ? { properties: ofEach(properties) } : {}),
+  };
 }
+
+const ofEach = (properties: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, schemaOf(schema)]));

@@ -66,7 +66,7 @@ export function customResourceDescriptor(
     definitionUid: definition.metadata.uid ?? '',
     definitionVersion: Number(definition.metadata.resourceVersion ?? 0),
     isTerminating: definition.metadata.deletionTimestamp !== undefined,
-    storageVersion: definition.spec?.versions.find((each) => each.storage)?.name ?? version.name,
+    storageVersion: names.storageVersion,
     versions: (definition.spec?.versions ?? []).filter(({ served }) => served).map(({ name }) => name),
     schema: struct,
     toServed,

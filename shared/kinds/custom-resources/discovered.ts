@@ -38,7 +38,8 @@ export function customResourceNames(
       selectableFields.map(({ jsonPath = '' }) => [jsonPath.slice(1), readingText(jsonPath)]),
     ),
   });
-  return { ...stored, singular, listKind, shortNames, categories, subresources };
+  const storageVersion = spec?.versions.find((each) => each.storage)?.name ?? name;
+  return { ...stored, singular, listKind, shortNames, categories, subresources, storageVersion };
 }
 
 /** A field that a selector names: '' for one that is absent. */
