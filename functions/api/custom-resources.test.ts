@@ -71,6 +71,7 @@ describe('a definition', () => {
         list: { type: 'array', items: each },
         map: { type: 'object', additionalProperties: { type: 'number', minimum: 0.5 } },
         open: { type: 'object', additionalProperties: true },
+        closed: { type: 'object', additionalProperties: false },
         texts: { type: 'object', additionalProperties: each },
       },
     });
@@ -468,6 +469,62 @@ describe('a custom resource', () => {
     const wrong = await api.send('PATCH', `${path}/status`, { contentType: MERGE, body: { status: { replicas: -1 } } });
     expect(causesOf(wrong)).toEqual([
       'status.replicas: Invalid value: -1: replicas in body should be greater than or equal to 0',
+      '.status.replicas: Invalid value: -1: should be a non-negative integer',
+    ]);
+  });
+
+  it('has at most as many replicas as an int32 holds', async () => {
+    expect(causesOf(await make('a', { size: 1, replicas: 2_147_483_648 }))).toEqual([
+      '.spec.replicas: Invalid value: 2147483648: should be less than or equal to 2147483647',
+    ]);
+  });
+
+  it('is not found without its namespace in the path; lists and watches are of all namespaces', async () => {
+    await make('a', { size: 1 });
+    const path = '/apis/example.com/v1/widgets';
+    const created = await api.send('POST', path, { body: widget('b') });
+    const others = await Promise.all(
+      [`${path}/a`, `${path}/a/status`, `${path}/a/scale`].map((each) => api.send('GET', each)),
+    );
+    expect([created, ...others, await api.send('DELETE', path)].map(({ code }) => code)).toEqual([
+      404, 404, 404, 404, 404,
+    ]);
+    expect((await api.send('GET', path)).body.items).toHaveLength(1);
+  });
+
+  it('is refused if an apply sets a field to a null that its schema does not permit; a PUT leaves it out', async () => {
+    await make('a', { size: 1, parts: [] });
+    const body = {
+      apiVersion: 'example.com/v1',
+      kind: 'Widget',
+      metadata: { name: 'a' },
+      spec: { size: 1, parts: null },
+    };
+    const applied = await api.send('PATCH', `${WIDGETS}/a?fieldManager=me&force=true`, { contentType: APPLY, body });
+    expect(causesOf(applied)).toEqual([
+      'spec.parts: Invalid value: "null": spec.parts in body must be of type array: "null"',
+    ]);
+    const { resourceVersion } = (await api.send('GET', `${WIDGETS}/a`)).body.metadata;
+    const put = await api.send('PUT', `${WIDGETS}/a`, { body: { ...body, metadata: { name: 'a', resourceVersion } } });
+    expect([put.code, put.body.spec]).toEqual([200, { size: 1, colour: 'red' }]);
+  });
+
+  it('without a schema has owners of its members too: one remains when its fields are taken over', async () => {
+    const openAPIV3Schema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } as const;
+    const scale = { specReplicasPath: '.spec.replicas[0]', statusReplicasPath: '.status.replicas' };
+    const names = { plural: 'gadgets', singular: 'gadget', kind: 'Gadget', shortNames: ['gd'] };
+    const version = widgetVersion('v1', { schema: { openAPIV3Schema }, subresources: { scale }, selectableFields: [] });
+    await define(widgetDefinition([version], names));
+    const path = '/apis/example.com/v1/namespaces/default/gadgets/a';
+    const spec = { 'replicas[0]': 1 };
+    const body = { apiVersion: 'example.com/v1', kind: 'Gadget', metadata: { name: 'a' }, spec };
+    await api.send('PATCH', `${path}?fieldManager=applier`, { contentType: APPLY, body });
+    const scaled = { contentType: MERGE, body: { spec: { replicas: 5 } } };
+    expect((await api.send('PATCH', `${path}/scale?fieldManager=scaler`, scaled)).body.spec).toEqual({ replicas: 5 });
+    const { managedFields } = (await api.send('GET', path)).body.metadata;
+    expect(managedFields).toMatchObject([
+      { manager: 'applier', fieldsV1: { 'f:spec': {} } },
+      { manager: 'scaler', subresource: 'scale', fieldsV1: { 'f:spec': { 'f:replicas[0]': {} } } },
     ]);
   });
 

@@ -242,7 +242,9 @@ function refuseImpossible(descriptor: ResourceDescriptor, { namespace, name }: R
 function refuseMisplaced(descriptor: ResourceDescriptor, target: ResourceTarget, verb: Verb): void {
   if (!descriptor.namespaced && target.namespace !== '' && target.resource !== 'namespaces') throw status.unknownPath();
   const needsNamespace = target.name !== '' || verb === 'create' || verb === 'deletecollection';
-  if (descriptor.namespaced && needsNamespace && target.namespace === '') throw status.methodNotAllowedHere();
+  if (descriptor.namespaced && needsNamespace && target.namespace === '') {
+    throw descriptor.custom === undefined ? status.methodNotAllowedHere() : status.unknownPath();
+  }
   if (target.subresource === '') {
     const addressed = target.name === '' ? verb !== 'update' && verb !== 'patch' : verb !== 'create';
     if (!addressed) throw status.methodNotAllowedHere();

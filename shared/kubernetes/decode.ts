@@ -2,7 +2,7 @@ import { cloneJson, getMember, isJsonObject, type JsonObject, setMember } from '
 import { parseQuantity } from './quantity.ts';
 import type { Decoded, Field, ListSchema, MapSchema, ScalarSchema, Schema, StructSchema, TypeFault } from './schema.ts';
 import { formatTime } from './time.ts';
-import { INT64_MAX } from './whole-number.ts';
+import { INT32_MAX, INT64_MAX } from './whole-number.ts';
 
 export type { Decoded, TypeFault } from './schema.ts';
 
@@ -23,7 +23,7 @@ const MEMBERS_MAX = 20_000;
  * The value is normalised: two bodies with the same meaning compare equal.
  */
 export function decodeStrict(schema: StructSchema, value: unknown, options: DecodeOptions = {}): Decoded {
-  if (schema.read !== undefined && isJsonObject(value)) return schema.read(value, { sparse: options.sparse === true });
+  if (schema.read !== undefined && isJsonObject(value)) return schema.read(value, options);
   const faults: Faults = { sparse: options.sparse === true, unknownFields: [], typeFaults: [] };
   const decoded = decodeValue(schema, value, undefined, faults);
   return {
@@ -39,6 +39,8 @@ export interface DecodeOptions {
    * owns the fields in its configuration and no others.
    */
   readonly sparse?: boolean;
+  /** Keeps a null that the schema of a custom resource does not permit. Validation refuses it. */
+  readonly keepsNulls?: boolean;
 }
 
 /**
@@ -254,7 +256,6 @@ function decodeBytes(value: string, place: Place, faults: Faults): unknown {
   return fault(`illegal base64 data at input byte ${at}`, place, faults);
 }
 
-const INT32_MAX = 2_147_483_647;
 /** 2^63. JSON.parse returns this for the largest int64, because a number has 53 bits of precision. */
 const INT64_BOUND = 2 ** 63;
 

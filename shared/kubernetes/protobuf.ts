@@ -115,7 +115,9 @@ function decodeMessage(place: Place, message: ProtoMessage, bytes: Uint8Array, o
       decodeMessage(place, table.messageNamed(type.message), bytesOf(wire), object);
     } else {
       const value = decodeField(place, type, wire);
-      if (!known.omitsEmpty || (value !== '' && value !== false && value !== 0)) object[name] = value;
+      // A union may stand for false, which says something: additionalProperties.
+      const isEmpty = 'scalar' in type && (value === '' || value === false || value === 0);
+      if (!known.omitsEmpty || !isEmpty) object[name] = value;
     }
   }
   return object;

@@ -48,7 +48,7 @@ export interface StructSchema {
   /** Of the members without a field. Absent: there are none. */
   readonly others?: Schema;
   /** Reads an object of this kind in place of decodeStrict. Absent: decodeStrict does. */
-  readonly read?: (value: JsonObject, options: { readonly sparse: boolean }) => Decoded;
+  readonly read?: (value: JsonObject, options: { readonly sparse?: boolean; readonly keepsNulls?: boolean }) => Decoded;
   /** More members of its OpenAPI schema. */
   readonly openApi?: JsonObject;
 }

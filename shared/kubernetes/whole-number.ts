@@ -3,6 +3,7 @@
  * what a client sends within int64 is kept as near as we can, and never written as something that Go cannot read.
  */
 
+export const INT32_MAX = 2_147_483_647;
 /** The largest number of ours that is an int64. */
 export const INT64_MAX = 2 ** 63 - 1_024;
 

@@ -2,7 +2,7 @@
 
 import type { Call } from '../../../shared/api/call.ts';
 import { selectorText } from '../../../shared/kinds/cells.ts';
-import { parseJsonPath, valuesAt } from '../../../shared/kinds/custom-resources/json-path.ts';
+import { membersOn, valueOfScale } from '../../../shared/kinds/custom-resources/json-path.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import type { KubeDeployment, KubeObject, KubeReplicationController } from '../../../shared/kinds/types.ts';
 import { upstream } from '../../../shared/kinds/upstream.ts';
@@ -42,7 +42,8 @@ interface Scale extends KubeObject {
 
 /** A ReplicationController selects by labels alone. */
 function selectorOf(descriptor: ResourceDescriptor, object: KubeDeployment): string {
-  if (descriptor.custom !== undefined) return textOf(readPath(descriptor.custom.scale?.labelSelectorPath, object));
+  if (descriptor.custom !== undefined)
+    return textOf(valueOfScale(descriptor.custom.scale?.labelSelectorPath ?? '', object));
   const { spec = {} } = object;
   if (descriptor.group === '') {
     const { selector }: NonNullable<KubeReplicationController['spec']> = spec as KubeReplicationController['spec'] &
@@ -56,13 +57,6 @@ function selectorOf(descriptor: ResourceDescriptor, object: KubeDeployment): str
 const WORKLOAD_PATHS = { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas' };
 const pathsOf = ({ custom }: ResourceDescriptor) => custom?.scale ?? WORKLOAD_PATHS;
 
-/** A path of a scale has members only. */
-const namesIn = (jsonPath: string): readonly string[] =>
-  (parseJsonPath(jsonPath) ?? []).flatMap((step) => (step.kind === 'member' ? [step.name] : []));
-
-const readPath = (jsonPath: string | undefined, object: KubeObject): unknown =>
-  jsonPath === undefined ? undefined : valuesAt(parseJsonPath(jsonPath) ?? [], object)[0];
-
 function withPath(value: unknown, [name, ...rest]: readonly string[], replicas: number): unknown {
   if (name === undefined) return replicas;
   const record = recordOf(value);
@@ -73,14 +67,17 @@ function withPath(value: unknown, [name, ...rest]: readonly string[], replicas: 
 function scaleOf(descriptor: ResourceDescriptor, object: KubeDeployment): Scale {
   const { name = '', namespace = '', uid = '', resourceVersion = '', creationTimestamp = null } = object.metadata;
   const { specReplicasPath, statusReplicasPath } = pathsOf(descriptor);
-  const replicas = numberOf(readPath(specReplicasPath, object)) ?? 0;
+  const replicas = numberOf(valueOfScale(specReplicasPath, object)) ?? 0;
   const selector = selectorOf(descriptor, object);
   return {
     kind: SCALE.kind,
     apiVersion: EXPECTED.apiVersion,
     metadata: { name, namespace, uid, resourceVersion, creationTimestamp },
     spec: replicas === 0 ? {} : { replicas },
-    status: { replicas: numberOf(readPath(statusReplicasPath, object)) ?? 0, ...(selector === '' ? {} : { selector }) },
+    status: {
+      replicas: numberOf(valueOfScale(statusReplicasPath, object)) ?? 0,
+      ...(selector === '' ? {} : { selector }),
+    },
   };
 }
 
@@ -153,7 +150,7 @@ async function modifyScale(
       ...(resourceVersion === '' ? {} : { resourceVersion }),
     };
     const { specReplicasPath } = pathsOf(descriptor);
-    return { ...(withPath(old, namesIn(specReplicasPath), replicas) as KubeObject), metadata };
+    return { ...(withPath(old, membersOn(specReplicasPath), replicas) as KubeObject), metadata };
   };
   const verb = kind === 'UpdateOptions' ? 'update' : 'patch';
   const { mutate: _mutate, admit, ...admission } = admitWrite(dependencies, call, verb, { kind: SCALE });

@@ -8,12 +8,7 @@ import { fieldWarnings, strictDecodingMessage, typeFaultMessage } from '../../..
 import { inUnicode } from '../../../shared/kubernetes/json.ts';
 import { applyServerSide } from '../../../shared/kubernetes/patch/apply.ts';
 import type { Writer } from '../../../shared/kubernetes/patch/managed-fields.ts';
-import {
-  decodeObject,
-  type FieldValidation,
-  readJson,
-  refuseTooLarge,
-} from '../../../shared/kubernetes/request/body.ts';
+import { type FieldValidation, readJson, refuseTooLarge } from '../../../shared/kubernetes/request/body.ts';
 import { isAskedFor } from '../../../shared/kubernetes/request/request.ts';
 import type { StructSchema } from '../../../shared/kubernetes/schema.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
@@ -90,9 +85,8 @@ export function applied(
     case 'applied': {
       const strict = strictDecodingMessage(result.unknownFields, body.duplicateFields);
       if (validation === 'Strict' && strict !== undefined) throw status.badRequest(strict);
-      const read = { value: result.object, duplicateFields: [] };
       return {
-        object: decodeObject(descriptor, schema, read, 'Ignore').object,
+        object: result.object as unknown as KubeObject,
         warnings: validation === 'Warn' ? fieldWarnings(result.unknownFields, body.duplicateFields) : [],
       };
     }

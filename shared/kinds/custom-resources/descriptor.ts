@@ -11,6 +11,7 @@ import type { StructSchema } from '../../kubernetes/schema.ts';
 import type { Cause } from '../../kubernetes/status.ts';
 import { validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
 import { subdomainName } from '../../kubernetes/validate-names.ts';
+import { INT32_MAX } from '../../kubernetes/whole-number.ts';
 import type { DefinitionVersion, KubeCustomResourceDefinition } from '../customresourcedefinitions/definition.ts';
 import type { CustomKind, ResourceDescriptor } from '../descriptor.ts';
 import { servedKind } from '../served-kind.ts';
@@ -18,7 +19,7 @@ import type { KubeObject } from '../types.ts';
 import { tableOf } from './columns.ts';
 import { compareVersions } from './compare-versions.ts';
 import { customResourceNames } from './discovered.ts';
-import { parseJsonPath, valuesAt } from './json-path.ts';
+import { valueOfScale } from './json-path.ts';
 import { defaulted, pruned } from './prune.ts';
 import type { EvaluateRules } from './rules.ts';
 import type { SchemaNode } from './schema-node.ts';
@@ -117,6 +118,7 @@ export function customResourceDescriptor(
         // Their messages name the field within the status, as upstream.
         ...(isStatus ? found.map((cause) => ({ ...cause, field: inStatus(cause.field) })) : found),
         ...(scale === undefined || isStatus ? [] : validateReplicas(object, scale.specReplicasPath)),
+        ...(scale === undefined ? [] : validateReplicas(object, scale.statusReplicasPath)),
       ];
       // A write of the status too: a rule at the root reads both.
       return evaluateRules === undefined ? causes : [...causes, ...evaluateRules(object, old, causes)];
@@ -139,7 +141,8 @@ function withStatusOf(next: KubeObject, old: KubeObject): KubeObject {
 }
 
 function validateReplicas(object: KubeObject, jsonPath: string): readonly Cause[] {
-  const [value] = valuesAt(parseJsonPath(jsonPath) ?? [], object);
-  if (typeof value !== 'number' || value >= 0) return [];
-  return [invalidValue(jsonPath, value, 'should be a non-negative integer')];
+  const value = valueOfScale(jsonPath, object);
+  if (typeof value !== 'number' || (value >= 0 && value <= INT32_MAX)) return [];
+  const rule = value < 0 ? 'should be a non-negative integer' : `should be less than or equal to ${INT32_MAX}`;
+  return [invalidValue(jsonPath, value, rule)];
 }

@@ -3,7 +3,7 @@
  * Source: k8s.io/client-go util/jsonpath.
  */
 
-import { isJsonObject } from '../../kubernetes/json.ts';
+import { getMember, isJsonObject } from '../../kubernetes/json.ts';
 
 type Step =
   | { readonly kind: 'member'; readonly name: string }
@@ -55,6 +55,12 @@ function stepOf({
   if (path === undefined) return undefined;
   return { kind: 'filter', path, equal: operator === '==', text: literal.replace(/^(["'])(.*)\1$/, '$2') };
 }
+
+/** The members on the path of a scale, which upstream parts at its dots. */
+export const membersOn = (path: string): readonly string[] => path.replace(/^\./, '').split('.');
+
+export const valueOfScale = (path: string, object: unknown): unknown =>
+  membersOn(path).reduce((value, name) => (isJsonObject(value) ? getMember(value, name) : undefined), object);
 
 /** Every value at the path, in order. */
 export function valuesAt(path: JsonPath, root: unknown): unknown[] {

@@ -12,14 +12,15 @@ import { nodeOfMember, type SchemaNode, TYPE_AND_METADATA } from './schema-node.
  * A copy of the value without members that the schema does not know. Nulls that the schema does not permit are left
  * out, unless a default replaces them.
  *
+ * @param keepsNulls leaves those nulls too. An apply does: validation refuses them
  * @param unknown receives the paths of the members that were left out: `spec.rules[0].colour`
  */
-export function pruned(node: SchemaNode, value: unknown, path: string, unknown: string[]): unknown {
+export function pruned(node: SchemaNode, value: unknown, path: string, unknown: string[], keepsNulls = false): unknown {
   if (Array.isArray(value)) {
     const { items } = node;
     return items === undefined
       ? cloneJson(value)
-      : value.map((item, index) => pruned(items, item, `${path}[${index}]`, unknown));
+      : value.map((item, index) => pruned(items, item, `${path}[${index}]`, unknown, keepsNulls));
   }
   if (!isJsonObject(value)) return value;
   const kept: JsonObject = {};
@@ -33,8 +34,8 @@ export function pruned(node: SchemaNode, value: unknown, path: string, unknown: 
       setMember(kept, key, cloneJson(member));
     } else if (known === undefined) {
       if (unknown.length < DECODE_FAULTS_MAX) unknown.push(place);
-    } else if (member !== null || known.schema.nullable === true || known.schema.default !== undefined) {
-      setMember(kept, key, pruned(known, member, place, unknown));
+    } else if (member !== null || keepsNulls || known.schema.nullable === true || known.schema.default !== undefined) {
+      setMember(kept, key, pruned(known, member, place, unknown, keepsNulls));
     }
   }
   return kept;

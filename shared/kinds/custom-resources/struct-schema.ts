@@ -4,7 +4,7 @@
  */
 
 import { defined } from '../../defined.ts';
-import { decodeStrict } from '../../kubernetes/decode.ts';
+import { type DecodeOptions, decodeStrict } from '../../kubernetes/decode.ts';
 import { isJsonObject, type JsonObject } from '../../kubernetes/json.ts';
 import {
   type Decoded,
@@ -42,7 +42,7 @@ export function structSchemaOf(gvk: GroupVersionKind, node: SchemaNode): StructS
   return {
     ...kindStruct(name, gvk, node.schema.description ?? '', fields),
     ...(node.keepsUnknown ? { others: ANYTHING } : {}),
-    read: (value, { sparse }) => readBy(node, value, sparse),
+    read: (value, options) => readBy(node, value, options),
     openApi: root,
   };
 }
@@ -101,15 +101,15 @@ const TYPED_FORMATS = new Set(['byte', 'duration', 'date', 'date-time']);
 const OBJECT_META = upstream.struct('meta/v1.ObjectMeta');
 
 /** Values of the wrong type are kept: validation refuses them with the texts of the schema. */
-function readBy(node: SchemaNode, value: JsonObject, sparse: boolean): Decoded {
+function readBy(node: SchemaNode, value: JsonObject, options: DecodeOptions): Decoded {
   const unknownFields: string[] = [];
   const { metadata: meta = {}, ...rest } = value;
-  const read = pruned(node, rest, '', unknownFields) as JsonObject;
+  const read = pruned(node, rest, '', unknownFields, options.keepsNulls) as JsonObject;
   if (!isJsonObject(meta)) {
     const message = `json: cannot unmarshal ${Array.isArray(meta) ? 'array' : typeof meta} into Go struct field ObjectMeta.metadata of type v1.ObjectMeta`;
     return { value: read, unknownFields, typeFaults: [{ path: 'metadata', message }] };
   }
-  const decoded = decodeStrict(OBJECT_META, meta, { sparse });
+  const decoded = decodeStrict(OBJECT_META, meta, options);
   const { apiVersion, kind, ...content } = read;
   const typeFaults = decoded.typeFaults.map(({ path, message }) => ({ path: `metadata.${path}`, message }));
   return {

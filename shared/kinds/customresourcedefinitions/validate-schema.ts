@@ -135,7 +135,7 @@ function checkStructure(check: Check, schema: JsonSchema, level: Level, path: st
     if (name === 'metadata' && level === 'root') continue;
     checkStructure(check, inner, 'field', propertyAt(path, name));
   }
-  if (schema.additionalProperties !== undefined && schema.additionalProperties !== false) {
+  if (schema.additionalProperties !== undefined) {
     if (level === 'root') causes.push(forbiddenField(at(path, 'additionalProperties'), 'must not be used at the root'));
     const additional = additionalOf(schema);
     if (additional !== undefined) checkStructure(check, additional, 'field', at(path, 'additionalProperties'));

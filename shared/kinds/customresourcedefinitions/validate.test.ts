@@ -195,6 +195,11 @@ describe('a schema', () => {
       '$.properties[spec].additionalProperties: Forbidden: additionalProperties and properties are mutual exclusive',
     ],
     [
+      'additionalProperties at the root',
+      { type: 'object', additionalProperties: false },
+      '$.additionalProperties: Forbidden: must not be used at the root',
+    ],
+    [
       'a $ref',
       inSpec({ type: 'object', $ref: '#/x' } as JsonSchema),
       '$.properties[spec].$ref: Forbidden: $ref is not supported',

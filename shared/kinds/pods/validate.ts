@@ -31,6 +31,7 @@ import {
   isNotOvercommittable,
   readAmount,
 } from '../../kubernetes/validate-resources.ts';
+import { INT32_MAX } from '../../kubernetes/whole-number.ts';
 import { TAINT_EFFECTS } from '../nodes/validate.ts';
 import type {
   Container,
@@ -58,7 +59,6 @@ const MESSAGE_POLICIES = ['FallbackToLogsOnError', 'File'];
 const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
 const PREEMPTION_POLICIES = ['Never', 'PreemptLowerPriority'];
 const PHASES = ['Failed', 'Pending', 'Running', 'Succeeded', 'Unknown'];
-const INT32_MAX = 2_147_483_647;
 
 const ipAt = (field: string, address: string): Cause[] => errorsAt(field, address, addressErrors);
 

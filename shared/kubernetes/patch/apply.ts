@@ -80,7 +80,7 @@ export function applyServerSide(request: ApplyRequest): ApplyResult {
   if (!Array.isArray(sentManagedFields) || sentManagedFields.length > 0) {
     return malformed('metadata.managedFields must be nil');
   }
-  const decoded = decodeStrict(schema, request.applied, { sparse: true });
+  const decoded = decodeStrict(schema, request.applied, { sparse: true, keepsNulls: true });
   const [typeFault] = decoded.typeFaults;
   if (typeFault !== undefined) return { kind: 'malformed', message: typeFault.message, typeFaults: decoded.typeFaults };
   const duplicate = ambiguousList(schema, decoded.value, '');
@@ -97,7 +97,7 @@ export function applyServerSide(request: ApplyRequest): ApplyResult {
   const wanted = others.reduce((all, ownership) => union(all, ownership.fields), fields);
   removeFields(schema, merged, difference(previous?.fields ?? EMPTY_FIELD_SET, wanted), wanted);
   // Normalised like the live object. An empty map is absent in both, so it is not a change.
-  const object = decodeStrict(schema, merged).value;
+  const object = decodeStrict(schema, merged, { keepsNulls: true }).value;
 
   const { changed, removed } = changesOf(schema, live, object, ignored);
   // A field applied with an empty value (false, []) is absent from the normalised object. That is a change too.

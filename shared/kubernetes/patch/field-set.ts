@@ -113,7 +113,7 @@ function setOfMember(
   const field = schema.kind === 'struct' && Object.hasOwn(schema.fields, name) ? schema.fields[name] : undefined;
   if (field !== undefined && isUnset(field, value)) return undefined;
   const otherValue = other === undefined ? undefined : getMember(other, name);
-  return setOfValue(memberSchema(schema, name), value, otherValue, { isEntry: schema.kind === 'map', ignoredBelow });
+  return setOfValue(memberSchema(schema, name), value, otherValue, { isEntry: field === undefined, ignoredBelow });
 }
 
 function isUnset(field: Field, value: unknown): boolean {
@@ -122,7 +122,10 @@ function isUnset(field: Field, value: unknown): boolean {
   return value === '' || value === 0 || value === false || value === '0';
 }
 
-/** The set of one value and its members. A map key or list item is owned itself, a struct only by its members. */
+/**
+ * The set of one value and its members. A map key, a list item and a member that a struct does not name are owned
+ * themselves, a struct only by its members.
+ */
 function setOfValue(
   schema: Schema | undefined,
   value: unknown,
