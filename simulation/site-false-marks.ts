@@ -33,8 +33,7 @@ import type { SiteMachine } from './site-machine.ts';
 export const SITE_PLANTS = {
   oneReport: 'one report is enough',
   standingReport: 'a heartbeat does not void a report that is repeated',
-  noThird: 'there is no limit to the share of a site that is reported',
-  ownFaults: 'a failed heartbeat of our own does not count',
+  ownFaults: 'a failed heartbeat or a missing tick of our own does not count',
   floor: 'the shortest silence before a mark is that of an interval of 5 s',
 } as const;
 export type SitePlant = keyof typeof SITE_PLANTS;
@@ -157,7 +156,9 @@ class SiteFalseMarksRun {
       if (this.#faults.isDue(tickMs)) await this.#advance(tickMs, { isLazy: false });
       this.#faults.begin(tickMs);
       if (!this.#faults.isPathClear(tickMs)) this.#pathFaultAtMs = tickMs;
-      if (Math.abs(this.#faults.clockAheadMs - aheadMs) > STEP_MS) this.#steppedAtMs = tickMs;
+      // After a late tick, heartbeats of the time after the step already have their receipt times.
+      const hasStepped = Math.abs(this.#faults.clockAheadMs - aheadMs) > STEP_MS;
+      if (hasStepped) this.#steppedAtMs = Math.max(tickMs, this.#lastPassAtMs);
       const lateMs = this.#faults.size('lateTicks', tickMs) ?? this.#periodMs * TICK_JITTER * this.#random();
       const nowMs = tickMs + lateMs;
       await this.#advance(nowMs, { isLazy: true });
@@ -405,7 +406,7 @@ function newHealth(index: number, nodeName: string, zone: string): MutableHealth
 
 function planted(testimony: Testimony, plants: readonly SitePlant[]): Testimony {
   const { pathFailedAtMs: failedAtMs, ...rest } = testimony;
-  let { witnesses, accused } = testimony;
+  let { witnesses } = testimony;
   if (plants.includes('oneReport')) {
     witnesses = witnesses.flatMap((each) => [
       each,
@@ -415,7 +416,6 @@ function planted(testimony: Testimony, plants: readonly SitePlant[]): Testimony 
   if (plants.includes('standingReport')) {
     witnesses = witnesses.map((each) => ({ ...each, sinceMs: each.receivedAtMs }));
   }
-  if (plants.includes('noThird')) accused = 0;
   const path = plants.includes('ownFaults') || failedAtMs === undefined ? {} : { pathFailedAtMs: failedAtMs };
-  return { ...rest, ...path, witnesses, accused };
+  return { ...rest, ...path, witnesses };
 }
