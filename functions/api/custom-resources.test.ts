@@ -602,30 +602,26 @@ describe('a custom resource', () => {
     ]);
   });
 
-  it('is served in every version, with the defaults of that version', async () => {
+  it('is served in every version, with the defaults of the stored version', async () => {
     await make('a', { size: 3, code: 'abc' });
-    const schema = {
-      ...WIDGET_SCHEMA,
-      properties: {
-        spec: {
-          type: 'object',
-          properties: { size: { type: 'integer' }, shape: { type: 'string', default: 'round' } },
-        },
-      },
+    const shaped = (shape: string, others: Record<string, JsonSchema>): { openAPIV3Schema: JsonSchema } => {
+      const properties = { size: { type: 'integer' }, shape: { type: 'string', default: shape }, ...others };
+      return { openAPIV3Schema: { type: 'object', properties: { spec: { type: 'object', properties } } } };
     };
+    const v1 = widgetVersion('v1', { schema: shaped('square', { code: { type: 'string' } }), selectableFields: [] });
     const v2 = widgetVersion('v2', {
       storage: false,
       deprecated: true,
-      schema: { openAPIV3Schema: schema },
+      schema: shaped('round', {}),
       selectableFields: [],
     });
     await api.send('PATCH', `${DEFINITIONS}/widgets.example.com`, {
       contentType: MERGE,
-      body: { spec: { versions: [widgetVersion('v1'), v2] } },
+      body: { spec: { versions: [v1, v2] } },
     });
     const read = await api.send('GET', `${widgetsIn('default', 'v2')}/a`);
-    expect(read.body).toMatchObject({ apiVersion: 'example.com/v2', spec: { size: 3, shape: 'round' } });
-    expect(read.body.spec.code).toBeUndefined();
+    expect(read.body).toMatchObject({ apiVersion: 'example.com/v2' });
+    expect(read.body.spec).toEqual({ size: 3, shape: 'square' });
     expect(read.headers['warning']).toBe('299 - "example.com/v2 Widget is deprecated"');
     await api.send('PATCH', `${DEFINITIONS}/widgets.example.com`, {
       contentType: MERGE,

@@ -46,19 +46,24 @@ function deprecationOf({ spec }: KubeCustomResourceDefinition, name: string): st
   return `${text(name)} is deprecated${next === undefined ? '' : `; use ${text(next)}`}`;
 }
 
+/** @param stored by apiVersion: the schemas of versions in which objects may be stored */
 export function customResourceDescriptor(
   definition: KubeCustomResourceDefinition,
   version: DefinitionVersion,
   { node, struct, evaluateRules }: CompiledSchema,
+  stored: ReadonlyMap<string, SchemaNode>,
 ): ResourceDescriptor {
   const names = customResourceNames(definition, version);
   const { group, kind } = names;
   const hasStatus = version.subresources?.status !== undefined;
   const { scale } = version.subresources ?? {};
   const apiVersion = apiVersionOf({ group, version: version.name });
-  const toServed = (stored: KubeObject): KubeObject => {
-    const { apiVersion: _apiVersion, metadata, ...content } = stored;
-    const kept = defaulted(node, pruned(node, content, '', [])) as Omit<KubeObject, 'metadata'>;
+  const toServed = (object: KubeObject): KubeObject => {
+    const { apiVersion: storedVersion = '', metadata, ...content } = object;
+    // Defaults are those of the stored version: those of the served one are for writes alone.
+    const from = stored.get(storedVersion) ?? node;
+    const read = defaulted(from, pruned(from, content, '', []));
+    const kept = (from === node ? read : pruned(node, read, '', [])) as Omit<KubeObject, 'metadata'>;
     return { apiVersion, kind, metadata, ...kept } as KubeObject;
   };
   const filled = (object: KubeObject): KubeObject => defaulted(node, object) as KubeObject;

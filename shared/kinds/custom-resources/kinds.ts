@@ -18,7 +18,7 @@ import type { ResourceDescriptor } from '../descriptor.ts';
 import { compareVersions } from './compare-versions.ts';
 import type { CompiledSchema } from './descriptor.ts';
 import { customResourceNames } from './discovered.ts';
-import type { CompilePattern, JsonSchema } from './schema-node.ts';
+import type { CompilePattern, JsonSchema, SchemaNode } from './schema-node.ts';
 
 /** JSON of the compiled schemas in memory, UTF-16 units. A compiled schema has several times as much. */
 const COMPILED_CHARACTERS_MAX = 16_000_000;
@@ -99,7 +99,13 @@ export function customKinds({ definitions, sections, loadPatterns }: CustomKinds
     if (known?.resourceVersion === resourceVersion) return known.descriptor;
     const schema = await compiledSchema(definition, version);
     const { customResourceDescriptor } = await loadSchemas();
-    const descriptor = customResourceDescriptor(definition, version, schema);
+    const stored = new Map<string, SchemaNode>();
+    for (const each of definition.spec?.versions ?? []) {
+      if (!each.storage && !definition.status?.storedVersions?.includes(each.name)) continue;
+      const { node } = await compiledSchema(definition, each);
+      stored.set(apiVersionOf({ group: definition.spec?.group ?? '', version: each.name }), node);
+    }
+    const descriptor = customResourceDescriptor(definition, version, schema, stored);
     descriptors.set(key, { resourceVersion, descriptor });
     return descriptor;
   }

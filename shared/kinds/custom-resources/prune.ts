@@ -4,23 +4,35 @@
  * Source: k8s.io/apiextensions-apiserver pkg/apiserver/schema/{pruning,defaulting}.
  */
 
-import { DECODE_FAULTS_MAX } from '../../kubernetes/decode.ts';
+import { DECODE_FAULTS_MAX, decodeStrict, type TypeFault } from '../../kubernetes/decode.ts';
 import { cloneJson, isJsonObject, type JsonObject, setMember } from '../../kubernetes/json.ts';
+import { upstream } from '../upstream.ts';
 import { nodeOfMember, type SchemaNode, TYPE_AND_METADATA } from './schema-node.ts';
+
+export const OBJECT_META = upstream.struct('meta/v1.ObjectMeta');
 
 /**
  * A copy of the value without members that the schema does not know. Nulls that the schema does not permit are left
  * out, unless a default replaces them.
  *
- * @param keepsNulls leaves those nulls too. An apply does: validation refuses them
  * @param unknown receives the paths of the members that were left out: `spec.rules[0].colour`
+ * @param typeFaults receives those of metadata within embedded resources. Absent: its unknown fields are not reported
+ *   either, as in defaults
+ * @param keepsNulls leaves those nulls too. An apply does: validation refuses them
  */
-export function pruned(node: SchemaNode, value: unknown, path: string, unknown: string[], keepsNulls = false): unknown {
+export function pruned(
+  node: SchemaNode,
+  value: unknown,
+  path: string,
+  unknown: string[],
+  typeFaults?: TypeFault[],
+  keepsNulls = false,
+): unknown {
   if (Array.isArray(value)) {
     const { items } = node;
     return items === undefined
       ? cloneJson(value)
-      : value.map((item, index) => pruned(items, item, `${path}[${index}]`, unknown, keepsNulls));
+      : value.map((item, index) => pruned(items, item, `${path}[${index}]`, unknown, typeFaults, keepsNulls));
   }
   if (!isJsonObject(value)) return value;
   const kept: JsonObject = {};
@@ -30,12 +42,21 @@ export function pruned(node: SchemaNode, value: unknown, path: string, unknown: 
     const place = path === '' ? key : `${path}.${key}`;
     const known = nodeOfMember(node, key);
     const isImplied = (path === '' || node.isEmbedded) && TYPE_AND_METADATA.has(key);
-    if (isImplied || known === 'any' || (isUntyped && node.keepsUnknown)) {
+    if (node.isEmbedded && key === 'metadata') {
+      const read = decodeStrict(OBJECT_META, member);
+      const [fault] = read.typeFaults;
+      if (fault !== undefined) {
+        const message = `${place}: Invalid value: ${JSON.stringify(member)}: ${fault.message}`;
+        typeFaults?.push({ path: place, message });
+      } else if (typeFaults !== undefined) unknown.push(...read.unknownFields.map((field) => `${place}.${field}`));
+      const { creationTimestamp, ...metadata } = read.value;
+      kept[key] = fault ? cloneJson(member) : creationTimestamp ? read.value : metadata;
+    } else if (isImplied || known === 'any' || (isUntyped && node.keepsUnknown)) {
       setMember(kept, key, cloneJson(member));
     } else if (known === undefined) {
       if (unknown.length < DECODE_FAULTS_MAX) unknown.push(place);
     } else if (member !== null || keepsNulls || known.schema.nullable === true || known.schema.default !== undefined) {
-      setMember(kept, key, pruned(known, member, place, unknown, keepsNulls));
+      setMember(kept, key, pruned(known, member, place, unknown, typeFaults, keepsNulls));
     }
   }
   return kept;

@@ -24,12 +24,12 @@ import {
 } from '../../kubernetes/cel/expressions.ts';
 import { BOOL, type CelType, optionalOf, STRING } from '../../kubernetes/cel/types.ts';
 import { CelFailure, CelOptional, type CelValue, NONE } from '../../kubernetes/cel/values.ts';
-import { type JsonObject, jsonEqual } from '../../kubernetes/json.ts';
+import type { JsonObject } from '../../kubernetes/json.ts';
 import type { Cause } from '../../kubernetes/status.ts';
 import { childrenMax, extentsOf, RuleCosts, sizesOf } from './rule-costs.ts';
 import { type RuleTypes, RuleValues, ruleTypes } from './rule-values.ts';
 import type { SchemaNode } from './schema-node.ts';
-import { FAULTS_MAX, membersOf, type Place, WITHOUT_PATH } from './validate-value.ts';
+import { FAULTS_MAX, isUnchanged, membersOf, type Place, WITHOUT_PATH } from './validate-value.ts';
 
 /** All rules of one object together, as all policies of one request. Upstream: 10,000,000. */
 const OBJECT_COST_MAX = 4_000_000;
@@ -257,14 +257,14 @@ class ObjectEvaluation {
   visit(place: Place, isResource: boolean, isInUnchanged: boolean): void {
     const { node, value, old } = place;
     if (!node.hasRules || value === null || value === undefined || this.#isOver) return;
-    const isUnchanged = isInUnchanged || (old !== undefined && jsonEqual(value, old));
+    const isAsBefore = isInUnchanged || isUnchanged(place);
     const rules = this.#rulesOf(node);
     for (const rule of rules) {
       if (this.#isOver || this.found.length >= FAULTS_MAX) return;
       const hasOld = old !== undefined && old !== null;
-      if (rule.readsOldSelf ? hasOld || rule.isOldSelfOptional : !isUnchanged) this.#evaluate(rule, place, isResource);
+      if (rule.readsOldSelf ? hasOld || rule.isOldSelfOptional : !isAsBefore) this.#evaluate(rule, place, isResource);
     }
-    for (const member of membersOf(place, keyedPath)) this.visit(member, member.node.isEmbedded, isUnchanged);
+    for (const member of membersOf(place, keyedPath)) this.visit(member, member.node.isEmbedded, isAsBefore);
   }
 
   #evaluate(rule: Rule, place: Place, isResource: boolean): void {

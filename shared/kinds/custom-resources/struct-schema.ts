@@ -4,7 +4,7 @@
  */
 
 import { defined } from '../../defined.ts';
-import { type DecodeOptions, decodeStrict } from '../../kubernetes/decode.ts';
+import { type DecodeOptions, decodeStrict, type TypeFault } from '../../kubernetes/decode.ts';
 import { isJsonObject, type JsonObject } from '../../kubernetes/json.ts';
 import {
   type Decoded,
@@ -17,8 +17,8 @@ import {
   type StructSchema,
   typeMetaFields,
 } from '../../kubernetes/schema.ts';
-import { metadata, upstream } from '../upstream.ts';
-import { pruned } from './prune.ts';
+import { metadata } from '../upstream.ts';
+import { OBJECT_META, pruned } from './prune.ts';
 import type { SchemaNode } from './schema-node.ts';
 
 /** Objects without a schema: each member is owned by itself, and a list is owned as one value. */
@@ -98,20 +98,19 @@ function schemaOf(node: SchemaNode, name: string): Schema {
 const SCALARS = ['string', 'boolean', 'integer', 'number'] as const;
 const TYPED_FORMATS = new Set(['byte', 'duration', 'date', 'date-time']);
 
-const OBJECT_META = upstream.struct('meta/v1.ObjectMeta');
-
 /** Values of the wrong type are kept: validation refuses them with the texts of the schema. */
 function readBy(node: SchemaNode, value: JsonObject, options: DecodeOptions): Decoded {
   const unknownFields: string[] = [];
+  const typeFaults: TypeFault[] = [];
   const { metadata: meta = {}, ...rest } = value;
-  const read = pruned(node, rest, '', unknownFields, options.keepsNulls) as JsonObject;
+  const read = pruned(node, rest, '', unknownFields, typeFaults, options.keepsNulls) as JsonObject;
   if (!isJsonObject(meta)) {
     const message = `json: cannot unmarshal ${Array.isArray(meta) ? 'array' : typeof meta} into Go struct field ObjectMeta.metadata of type v1.ObjectMeta`;
     return { value: read, unknownFields, typeFaults: [{ path: 'metadata', message }] };
   }
   const decoded = decodeStrict(OBJECT_META, meta, options);
   const { apiVersion, kind, ...content } = read;
-  const typeFaults = decoded.typeFaults.map(({ path, message }) => ({ path: `metadata.${path}`, message }));
+  typeFaults.unshift(...decoded.typeFaults.map(({ path, message }) => ({ path: `metadata.${path}`, message })));
   return {
     value: { ...defined({ apiVersion, kind }), metadata: decoded.value, ...content },
     unknownFields: [...decoded.unknownFields.map((path) => `metadata.${path}`), ...unknownFields],

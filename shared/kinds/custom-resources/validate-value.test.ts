@@ -81,6 +81,23 @@ describe('a value', () => {
       { apiVersion: '' },
       ['x.apiVersion: Invalid value: "": must not be empty', 'x.kind: Required value'],
     ],
+    [
+      { type: 'object', 'x-kubernetes-embedded-resource': true },
+      { apiVersion: 'a/b/c', kind: '%', metadata: { name: '..', labels: { a: 'x y' } } },
+      [
+        'x.apiVersion: Invalid value: "a/b/c": unexpected GroupVersion string: a/b/c',
+        expect.stringContaining('x.kind: Invalid value: "%": may have mixed case, but should otherwise match: a DNS'),
+        `x.metadata.name: Invalid value: "..": may not be '..'`,
+        expect.stringContaining('x.metadata.labels: Invalid value: "x y"'),
+      ],
+    ],
+    [
+      { type: 'object', 'x-kubernetes-embedded-resource': true },
+      { apiVersion: 'v1', kind: 'Pod', metadata: { namespace: 42 } },
+      [
+        'x.metadata: Invalid value: {"namespace":42}: json: cannot unmarshal number into Go struct field ObjectMeta.namespace of type string',
+      ],
+    ],
   ])('by %j: %j', (schema, value, causes) => {
     expect(of(schema, value)).toEqual(causes);
   });
@@ -111,7 +128,18 @@ describe('a value', () => {
         old,
       ),
     ).toEqual(['x[1].n: Invalid value: 7: x[1].n in body should be less than or equal to 1']);
-    expect(of({ ...list, 'x-kubernetes-list-type': 'atomic' }, [...old, { k: 'c' }], old)).toHaveLength(2);
+    const atomic: JsonSchema = { ...list, 'x-kubernetes-list-type': 'atomic' };
+    expect(of(atomic, [...old, { k: 'c' }], old)).toHaveLength(2);
+    expect(of(atomic, old, old)).toEqual([]);
+    expect(of({ ...list, maxItems: 1 }, old.toReversed(), old)).toEqual([]);
+  });
+
+  it('may have duplicates where it had some before, in any list', () => {
+    const set: JsonSchema = { type: 'array', items: { type: 'string' }, 'x-kubernetes-list-type': 'set' };
+    const schema: JsonSchema = { type: 'object', properties: { a: set, b: set } };
+    const before = { a: ['1', '1'], b: ['2'] };
+    expect(of(schema, { ...before, b: ['2', '2'] }, before)).toEqual([]);
+    expect(of(schema, before, { a: ['1'], b: ['2'] })).toEqual(['x.a[1]: Duplicate value: "1"']);
   });
 
   it('is not visited without end, however its schemas nest', () => {
@@ -162,6 +190,19 @@ describe('pruning and defaults', () => {
       map: { k: {} },
     });
     expect(unknown).toEqual(['a.c', 'open.known.z', 'list[0].q', 'map.k.w', 'z']);
+  });
+
+  it('keep what is known in the metadata of an embedded resource, and report its types', () => {
+    const embedded = nodeOf({
+      type: 'object',
+      properties: { x: { type: 'object', 'x-kubernetes-embedded-resource': true } },
+    });
+    const [unknown, typeFaults]: [string[], { path: string; message: string }[]] = [[], []];
+    const value = { x: { kind: 'A', metadata: { name: 'a', colour: 'red' } } };
+    expect(pruned(embedded, value, '', unknown, typeFaults)).toEqual({ x: { kind: 'A', metadata: { name: 'a' } } });
+    expect([unknown, typeFaults]).toEqual([['x.metadata.colour'], []]);
+    pruned(embedded, { x: { metadata: { name: 1 } } }, '', unknown, typeFaults);
+    expect(typeFaults[0]?.message).toMatch(/^x\.metadata: Invalid value: {"name":1}: json: cannot unmarshal number/);
   });
 
   it('fill in what is absent, below what is there', () => {

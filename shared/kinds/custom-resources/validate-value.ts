@@ -6,9 +6,14 @@
  */
 
 import * as causes from '../../kubernetes/causes.ts';
+import { decodeStrict } from '../../kubernetes/decode.ts';
 import { isJsonObject, type JsonObject, jsonEqual } from '../../kubernetes/json.ts';
 import type { Cause } from '../../kubernetes/status.ts';
+import { validateMetadata } from '../../kubernetes/validate-metadata.ts';
+import { dns1035LabelErrors, pathSegmentName } from '../../kubernetes/validate-names.ts';
+import type { ObjectMeta } from '../types.ts';
 import { FORMATS } from './formats.ts';
+import { OBJECT_META } from './prune.ts';
 import { canonicalJson, type SchemaNode } from './schema-node.ts';
 
 /**
@@ -23,6 +28,8 @@ export const WITHOUT_PATH = '<nil>';
 
 interface Walk {
   visitsLeft: number;
+  /** In lists with keys and in sets. */
+  readonly duplicates: Cause[];
 }
 
 /**
@@ -30,11 +37,20 @@ interface Walk {
  * @param path of the value; '' for a whole object
  */
 export function validateValue(node: SchemaNode, value: unknown, old?: unknown, path = ''): Cause[] {
-  const walk: Walk = { visitsLeft: VISITS_MAX };
+  const walk: Walk = { visitsLeft: VISITS_MAX, duplicates: [] };
   const found: Cause[] = [];
   visit(walk, found, { node, value, old, path });
+  // An object that had any before, also in another list, may have more.
+  if (walk.duplicates.length > 0 && !(old !== undefined && hasDuplicates(walk, node, old)))
+    found.push(...walk.duplicates);
   if (walk.visitsLeft < 0) return [causes.forbiddenField(WITHOUT_PATH, 'the schema takes too long to evaluate')];
   return found.slice(0, FAULTS_MAX);
+}
+
+function hasDuplicates(walk: Walk, node: SchemaNode, value: unknown): boolean {
+  const before: Walk = { visitsLeft: walk.visitsLeft, duplicates: [] };
+  visit(before, [], { node, value, old: value, path: '' });
+  return before.duplicates.length > 0;
 }
 
 export interface Place {
@@ -86,21 +102,30 @@ function itemsByKey(node: SchemaNode, items: unknown): ReadonlyMap<string, unkno
 function visit(walk: Walk, found: Cause[], place: Place): void {
   walk.visitsLeft -= 1;
   if (walk.visitsLeft < 0 || found.length >= FAULTS_MAX) return;
-  const { node, value, old, path } = place;
+  const { node, value, path } = place;
   if (value === null && node.schema.nullable === true) return;
-  const own: Cause[] = [];
-  addTypeFault(own, node, value, path);
+  const before = found.length;
+  addTypeFault(found, node, value, path);
   if (value !== null) {
-    addJunctorFaults(walk, own, place);
-    if (typeof value === 'string') addTextFaults(own, node, value, path);
-    else if (typeof value === 'number') addNumberFaults(own, node, value, path);
+    addJunctorFaults(walk, found, place);
+    if (typeof value === 'string') addTextFaults(found, node, value, path);
+    else if (typeof value === 'number') addNumberFaults(found, node, value, path);
   }
-  addEnumFault(own, node, value, path);
-  if (Array.isArray(value)) addListFaults(own, place, value);
-  else if (isJsonObject(value)) addObjectFaults(own, node, value, path);
-  // What an update leaves as it was stays valid, also under a schema that refuses it now.
-  if (own.length > 0 && (old === undefined || !jsonEqual(value, old))) found.push(...own);
+  addEnumFault(found, node, value, path);
+  if (Array.isArray(value)) addListFaults(walk, found, place, value);
+  else if (isJsonObject(value)) addObjectFaults(found, node, value, path);
   for (const member of membersOf(place)) visit(walk, found, member);
+  // What an update leaves as it was stays valid, also under a schema that refuses it now.
+  if (found.length > before && isUnchanged(place)) found.length = before;
+}
+
+/** Equal to its former value. A list with keys may have another order. */
+export function isUnchanged(place: Place): boolean {
+  const { node, value, old } = place;
+  if (old === undefined) return false;
+  if (jsonEqual(value, old)) return true;
+  if (node.schema['x-kubernetes-list-type'] !== 'map' || !Array.isArray(value) || !Array.isArray(old)) return false;
+  return value.length === old.length && membersOf(place).every((member) => jsonEqual(member.value, member.old));
 }
 
 function typeOf(value: unknown): string {
@@ -189,7 +214,7 @@ function addEnumFault(found: Cause[], { enumTexts, schema }: SchemaNode, value: 
   found.push(causes.notSupported(path, value, values));
 }
 
-function addListFaults(found: Cause[], { node, old, path }: Place, value: readonly unknown[]): void {
+function addListFaults(walk: Walk, found: Cause[], { node, path }: Place, value: readonly unknown[]): void {
   const { minItems, maxItems, 'x-kubernetes-list-type': listType } = node.schema;
   if (minItems !== undefined && value.length < minItems) {
     found.push(causes.invalidValue(path, value.length, `${path} in body should have at least ${minItems} items`));
@@ -198,12 +223,10 @@ function addListFaults(found: Cause[], { node, old, path }: Place, value: readon
   if (listType !== 'set' && listType !== 'map') return;
   const isSet = listType === 'set';
   const keys = (items: readonly unknown[]) => items.map((item) => (isSet ? canonicalJson(item) : keyOf(node, item)));
-  // A list that had duplicates before may keep them.
-  if (Array.isArray(old) && new Set(keys(old)).size < old.length) return;
   const seen = new Set<string>();
   for (const [index, key] of keys(value).entries()) {
     if (seen.has(key))
-      found.push(causes.duplicate(`${path}[${index}]`, isSet ? value[index] : keyFields(node, value[index])));
+      walk.duplicates.push(causes.duplicate(`${path}[${index}]`, isSet ? value[index] : keyFields(node, value[index])));
     seen.add(key);
   }
 }
@@ -226,5 +249,19 @@ function addObjectFaults(found: Cause[], node: SchemaNode, value: JsonObject, pa
     if (text === undefined) found.push(causes.required(at(name)));
     else if (typeof text !== 'string') found.push(causes.invalidValue(at(name), text, 'must be a string'));
     else if (text === '') found.push(causes.invalidValue(at(name), text, 'must not be empty'));
+    else if (name === 'kind') {
+      const [why] = dns1035LabelErrors(text.toLowerCase());
+      const detail = `may have mixed case, but should otherwise match: ${why}`;
+      if (why !== undefined) found.push(causes.invalidValue(at(name), text, detail));
+    } else if (text.split('/').length > 2) {
+      found.push(causes.invalidValue(at(name), text, `unexpected GroupVersion string: ${text}`));
+    }
   }
+  if (value['metadata'] === undefined) return;
+  const { value: meta, typeFaults } = decodeStrict(OBJECT_META, value['metadata']);
+  const [fault] = typeFaults;
+  if (fault !== undefined) found.push(causes.invalidValue(at('metadata'), value['metadata'], fault.message));
+  const named: ObjectMeta = { ...meta, name: (meta['name'] as string | undefined) || 'fakename' };
+  const rules = { namespaced: meta['namespace'] !== undefined, name: pathSegmentName };
+  found.push(...validateMetadata(named, rules).map((cause) => ({ ...cause, field: at(cause.field ?? '') })));
 }
