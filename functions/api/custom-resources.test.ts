@@ -701,8 +701,10 @@ describe('a custom resource', () => {
       versions: [{ version: 'v1', resources: [{ resource: 'widgets' }] }],
     });
     const { body } = await api.send('GET', '/openapi/v3/apis/example.com/v1');
+    const selectable = { 'x-kubernetes-selectable-fields': [{ fieldPath: 'spec.colour' }] };
     expect(body.components.schemas['com.example.v1.Widget']).toMatchObject({
       'x-kubernetes-group-version-kind': [{ group: 'example.com', version: 'v1', kind: 'Widget' }],
+      ...selectable,
       properties: {
         spec: { properties: { size: { description: 'How large it is.', minimum: 1 } } },
         metadata: { allOf: [{}] },
@@ -711,7 +713,10 @@ describe('a custom resource', () => {
     expect((await api.send('GET', '/openapi/v3')).body.paths['apis/example.com/v1']).toBeDefined();
     expect(
       (await api.send('GET', '/openapi/v2', { accept: 'application/json' })).body.definitions['com.example.v1.Widget'],
-    ).toBeDefined();
+    ).toMatchObject(selectable);
+    const accept = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
+    const v2 = Buffer.from((await api.send('GET', '/openapi/v2', { accept })).bytes).toString('latin1');
+    expect(v2).toContain('- fieldPath: spec.colour\n');
     const patch = body.paths['/apis/example.com/v1/namespaces/{namespace}/widgets/{name}'].patch;
     expect(Object.keys(patch.requestBody.content)).not.toContain('application/strategic-merge-patch+json');
   });

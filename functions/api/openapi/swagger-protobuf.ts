@@ -49,11 +49,17 @@ function patchPath({ group, version, resource, kind, namespaced }: OpenApiResour
 const named = (field: number, schemas: JsonObject): Message =>
   Object.entries(schemas).flatMap(([name, schema]) => part(field, [...text(1, name), ...part(2, schemaOf(schema))]));
 
+const SELECTABLE = 'x-kubernetes-selectable-fields';
+const plain = (path: unknown): unknown => (/^[\w.-]+$/.test(String(path)) ? path : JSON.stringify(path));
+const yamlOf = (fields: readonly JsonObject[]): string =>
+  fields.map(({ fieldPath }) => `- fieldPath: ${plain(fieldPath)}\n`).join('');
+
 function schemaOf(value: unknown): Message {
   if (!isJsonObject(value)) return [];
   const { $ref, format, description, default: preset, required, additionalProperties, type, items, properties } = value;
   const texts = Object.entries({ 1: $ref, 2: format, 4: description });
   const gvks = value[GVK];
+  const selectable = value[SELECTABLE];
   return [
     ...texts.flatMap(([field, each]) => (typeof each === 'string' ? text(Number(field), each) : [])),
     ...(preset === undefined ? [] : part(5, text(2, JSON.stringify(preset)))),
@@ -62,6 +68,7 @@ function schemaOf(value: unknown): Message {
     ...(typeof type === 'string' ? part(22, text(1, type)) : []),
     ...(isJsonObject(items) ? part(23, part(1, schemaOf(items))) : []),
     ...(isJsonObject(properties) ? part(25, named(1, properties)) : []),
+    ...(Array.isArray(selectable) ? part(31, [...text(1, SELECTABLE), ...part(2, text(2, yamlOf(selectable)))]) : []),
     ...(gvks === undefined ? [] : part(31, [...text(1, GVK), ...part(2, text(2, JSON.stringify(gvks)))])),
   ];
 }

@@ -46,6 +46,13 @@ function deprecationOf({ spec }: KubeCustomResourceDefinition, name: string): st
   return `${text(name)} is deprecated${next === undefined ? '' : `; use ${text(next)}`}`;
 }
 
+/** As upstream: pkg/controller/openapi/builder/builder.go. */
+function withSelectableFields(struct: StructSchema, { selectableFields = [] }: DefinitionVersion): StructSchema {
+  if (selectableFields.length === 0) return struct;
+  const fields = selectableFields.map(({ jsonPath = '' }) => ({ fieldPath: jsonPath.slice(1) }));
+  return { ...struct, openApi: { ...struct.openApi, 'x-kubernetes-selectable-fields': fields } };
+}
+
 /** @param stored by apiVersion: the schemas of versions in which objects may be stored */
 export function customResourceDescriptor(
   definition: KubeCustomResourceDefinition,
@@ -74,7 +81,7 @@ export function customResourceDescriptor(
     isTerminating: definition.metadata.deletionTimestamp !== undefined,
     storageVersion: names.storageVersion,
     versions: (definition.spec?.versions ?? []).filter(({ served }) => served).map(({ name }) => name),
-    schema: struct,
+    schema: withSelectableFields(struct, version),
     toServed,
     ...(scale === undefined ? {} : { scale }),
     ...(version.deprecated === true
