@@ -38,7 +38,7 @@ const REVIEW = JSON.stringify({
 export const hubDay: Benchmark = {
   name: 'hub-day',
   about: 'watches of a hub for a day of virtual time: memory, size of the file, missed events',
-  usage: '[--watches 500] [--hours 24]',
+  usage: '[--watches 500] [--hours 24 | --minutes N]',
   smallest: ['--watches', '10', '--minutes', '2'],
   onlyByName: true,
   async run(report, words) {

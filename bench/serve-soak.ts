@@ -1,8 +1,8 @@
 /**
  * `nodekeeper serve` for hours at a steady load: heartbeats of simulated machines, and pods that are created,
  * scheduled, changed and deleted, while a watch follows the Nodes. Per interval: memory, size of the write-ahead log
- * and of the file, delay of the event loop (p99 of the interval), and requests that failed. At the end: the slope of
- * memory over the second half, and marks of machines that were never silent (0 is right).
+ * and of the file, delay of the event loop (p99 of the interval), and how many requests have failed so far. At the
+ * end: the slope of memory over the second half, and marks of machines that were never silent (0 is right).
  */
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -19,7 +19,7 @@ import {
   wholeNumber,
 } from './benchmark.ts';
 import { watchNodes } from './node-watch.ts';
-import { cpuUseOf } from './process-cpu.ts';
+import { processesBelow } from './process-cpu.ts';
 import { startServeHost } from './serve-host.ts';
 import { slopeOf } from './slope.ts';
 
@@ -66,6 +66,7 @@ async function measure(report: Report, options: SoakOptions): Promise<void> {
   const { seconds, nodes, beatSeconds, everySeconds } = options;
   const host = await startServeHost();
   const failures = new Map<string, number>();
+  const failureCount = (): number => [...failures.values()].reduce((sum, count) => sum + count, 0);
   const client = apiClientOf(host.access, { connectionsMax: 16, timeoutMs: ANSWER_LIMIT_MS });
   const machines = apiClientOf(host.fleet, { connectionsMax: 32, timeoutMs: ANSWER_LIMIT_MS });
   const beatMs: number[] = [];
@@ -129,6 +130,7 @@ async function measure(report: Report, options: SoakOptions): Promise<void> {
         anonymousMegabytes: rounded(anonymousMegabytesOf(host.pid)),
         logMegabytes: rounded((read.get('nodekeeper_store_log_bytes') ?? Number.NaN) / 1_048_576),
         fileMegabytes: rounded((read.get('nodekeeper_store_file_bytes') ?? Number.NaN) / 1_048_576),
+        failures: failureCount(),
         pendingChanges: read.get('nodekeeper_pending_changes'),
         serverCores: rounded((cpuMs - cpuBeforeMs) / 1_000 / everySeconds),
       });
@@ -142,7 +144,7 @@ async function measure(report: Report, options: SoakOptions): Promise<void> {
       beats: fleet.status().beats,
       podChanges: pods.changes,
       skippedPodChanges: pods.skipped,
-      failures: [...failures.values()].reduce((sum, count) => sum + count, 0),
+      failures: failureCount(),
       falseMarks,
       mostMegabytes: rounded(Math.max(...residents.map(([, megabytes]) => megabytes))),
       // The slope of the second half: the first half fills caches.
@@ -189,15 +191,11 @@ class PodChanges {
     this.#open += 1;
     this.changes += 1;
     try {
-      const turn = this.changes % 3;
-      if (turn === 0 && this.#names.length >= this.#podsMax) {
-        const path = `${PODS_PATH}/${this.#names.shift()}`;
-        await this.#send({ method: 'DELETE', path, body: { gracePeriodSeconds: 0 } });
-      } else if (turn === 1 && this.#names.length > 0) {
+      if (this.changes % 3 === 1 && this.#names.length > 0) {
         const path = `${PODS_PATH}/${this.#names[this.changes % this.#names.length]}`;
         const body = { metadata: { annotations: { change: String(this.changes) } } };
         await this.#send({ method: 'PATCH', path, body, contentType: 'application/merge-patch+json' });
-      } else if (this.#names.length <= this.#podsMax) {
+      } else if (this.#names.length < this.#podsMax) {
         this.#made += 1;
         const name = `soak-${this.#made}`;
         const containers = [{ name: 'main', image: 'registry.invalid/main:1' }];
@@ -223,7 +221,7 @@ async function readMetrics(send: SendRequest): Promise<ReadonlyMap<string, numbe
   );
 }
 
-const cpuMsOf = (pid: number): number => [...cpuUseOf(pid).byThread.values()].reduce((sum, ms) => sum + ms, 0);
+const cpuMsOf = (pid: number): number => processesBelow([pid]).reduce((sum, { cpuMs }) => sum + cpuMs, 0);
 
 const anonymousMegabytesOf = (pid: number): number =>
   Number(/^RssAnon:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? Number.NaN) / 1_024;

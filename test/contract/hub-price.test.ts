@@ -55,7 +55,7 @@ async function priceOf(changeSeconds: number | undefined) {
 it('costs what docs/hub.md says', { timeout: 60_000 }, async () => {
   const cases = [
     ['none', undefined],
-    ['one each 30 s', 30],
+    ['one each 12 s', 12],
     ['one each 10 s', 10],
     ['one each 2.5 s', 2.5],
   ] as const;

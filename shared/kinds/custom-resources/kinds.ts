@@ -100,8 +100,9 @@ export function customKinds({ definitions, sections, loadPatterns }: CustomKinds
     const schema = await compiledSchema(definition, version);
     const { customResourceDescriptor } = await loadSchemas();
     const stored = new Map<string, SchemaNode>();
+    const storedVersions = new Set(definition.status?.storedVersions);
     for (const each of definition.spec?.versions ?? []) {
-      if (!each.storage && !definition.status?.storedVersions?.includes(each.name)) continue;
+      if (!each.storage && !storedVersions.has(each.name)) continue;
       const { node } = await compiledSchema(definition, each);
       stored.set(apiVersionOf({ group: definition.spec?.group ?? '', version: each.name }), node);
     }

@@ -78,9 +78,11 @@ function validateSpec(spec: Spec, old: Spec | undefined, check: SchemaCheck): Ca
       causes.push(invalidValue('spec.group', group, 'should be a domain with at least one dot'));
   }
   causes.push(...requiredOneOf('spec.scope', spec.scope, ['Cluster', 'Namespaced']));
+  const isShared = sharedMembers(versions);
+  const storedSchemas = new Map(old?.versions.map(({ name, schema }) => [name, schema?.openAPIV3Schema]));
   for (const [index, version] of versions.entries()) {
-    const stored = old?.versions.find(({ name }) => name === version.name)?.schema?.openAPIV3Schema;
-    causes.push(...validateVersion(version, placesOf(versions, index), { ...check, stored }));
+    const stored = storedSchemas.get(version.name);
+    causes.push(...validateVersion(version, placesOf(isShared, index), { ...check, stored }));
   }
   if (spec.preserveUnknownFields === true) {
     const rule =
@@ -150,12 +152,21 @@ interface Places extends Readonly<Record<keyof typeof SHARED, string | undefined
   readonly path: string;
 }
 
+type Member = keyof typeof SHARED;
+
+/** Once for all versions: to compare them for each version would be quadratic. */
+function sharedMembers(versions: readonly DefinitionVersion[]): (member: Member) => boolean {
+  const isEqual = (member: Member): boolean =>
+    versions.every((each) => jsonEqual(each[member] ?? null, versions[0]?.[member] ?? null));
+  const shared = new Set((Object.keys(SHARED) as Member[]).filter(isEqual));
+  return (member) => shared.has(member);
+}
+
 /** Where the causes of a version are reported. undefined: they are those of the first version. */
-function placesOf(versions: readonly DefinitionVersion[], index: number): Places {
+function placesOf(isShared: (member: Member) => boolean, index: number): Places {
   const path = `spec.versions[${index}]`;
-  const placeOf = (member: keyof typeof SHARED): string | undefined => {
-    const isShared = versions.every((each) => jsonEqual(each[member] ?? null, versions[0]?.[member] ?? null));
-    if (!isShared) return `${path}.${member}`;
+  const placeOf = (member: Member): string | undefined => {
+    if (!isShared(member)) return `${path}.${member}`;
     return index === 0 ? `spec.${SHARED[member]}` : undefined;
   };
   return {
