@@ -20,6 +20,7 @@ import {
   NO_BROWSER,
   type OpenedPage,
   openPage,
+  seenWithin,
   startBrowser,
 } from '../support/browser.ts';
 import { readKubeconfig } from '../support/kubeconfig.ts';
@@ -121,7 +122,7 @@ async function seenWithTicks(page: Page, words: string, disruption?: DisruptionR
 }
 
 const zone = (page: Page, name: string) => page.getByRole('article', { name: `Zone ${name}` });
-const seen = (page: Page, words: string) => page.getByText(words).first().waitFor(WAIT);
+const seen = (page: Page, words: string) => seenWithin(page, words, WAIT.timeout);
 async function visit(page: Page, hash: string): Promise<void> {
   await page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
 }

@@ -1,7 +1,7 @@
 /** The console that `npm start` serves: a zone of the simulated fleet fails and recovers, its pods are replaced. */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { flawsOf, isBrowserInstalled, NO_BROWSER, openPage, startBrowser } from '../support/browser.ts';
+import { flawsOf, isBrowserInstalled, NO_BROWSER, openPage, seenWithin, startBrowser } from '../support/browser.ts';
 import { type LocalForTest, startLocalForTest } from '../support/local.ts';
 import { until } from '../support/until.ts';
 
@@ -33,8 +33,7 @@ afterAll(async () => {
   await local?.stop();
 });
 
-/** The page polls by itself. */
-const seen = (page: Page, text: string | RegExp) => page.getByText(text).first().waitFor(WAIT);
+const seen = (page: Page, text: string | RegExp) => seenWithin(page, text, STEP_MS_MAX);
 
 async function createDeployment(): Promise<void> {
   const labels = { app: 'web' };
@@ -104,7 +103,9 @@ it('follows a zone that fails and recovers, and the pods that are replaced', asy
   await row
     .getByRole('link', { name: /^edge-a-/ })
     .first()
-    .click();
+    // Rows move while pods are replaced. A click is lost when the mouse is then released beside the link.
+    .press('Enter');
+  await page.getByRole('heading', { name: /^Node edge-a-/ }).waitFor(WAIT);
   await seen(page, /MarkUnknown +No heartbeat or status/);
   expect(await flawsOf(page, 'local-why')).toEqual([]);
 

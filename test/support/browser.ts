@@ -42,6 +42,16 @@ export async function openPage(browser: Browser, address: string): Promise<Opene
   return { page, errors };
 }
 
+/** The page polls by itself. @throws Error with all that it shows, when it does not show this in time */
+export async function seenWithin(page: Page, text: string | RegExp, timeout: number): Promise<void> {
+  try {
+    await page.getByText(text).first().waitFor({ timeout });
+  } catch (cause) {
+    const shown = await page.locator('body').innerText();
+    throw new Error(`${page.url()} does not show ${text}, only:\n${shown}`, { cause });
+  }
+}
+
 const ALL_LOOKS = [
   { width: 1_440, colorScheme: 'light' },
   { width: 360, colorScheme: 'dark' },
