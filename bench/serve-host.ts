@@ -4,7 +4,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { HUB_NODE_FLAGS } from '../shared/config/serve-flags.mjs';
+import { readManifest } from '../scripts/release/manifest.ts';
+import { buildProgram } from '../scripts/release/program.ts';
+import { RELEASED_HUB_NODE_FLAGS } from '../shared/config/serve-flags.mjs';
 import { type KubeAccess, readKubeconfig } from '../test/support/kubeconfig.ts';
 import { startScript } from './start-script.ts';
 
@@ -44,7 +46,10 @@ export async function startServeHost(): Promise<ServeHost> {
   }
 }
 
-/** A hub of that cluster, with this token. It is ready when the copy is. */
+/**
+ * A hub of that cluster, with this token: the program of a release, with its flags. It is ready when the copy
+ * is.
+ */
 export async function startHubHost({ url, ca = '' }: KubeAccess, token: string): Promise<HubHost> {
   const folder = mkdtempSync(join(tmpdir(), 'nk-bench-'));
   const fileOf = (name: string, text: string): string => {
@@ -53,7 +58,9 @@ export async function startHubHost({ url, ca = '' }: KubeAccess, token: string):
   };
   const upstream = ['--upstream', url, '--upstream-token', fileOf('token', token)];
   const authority = ['--upstream-ca', fileOf('ca.pem', ca)];
-  const { dataDirectory, greeting, ...started } = await startProgram([...upstream, ...authority], HUB_NODE_FLAGS);
+  await buildProgram(join(folder, 'program'), readManifest());
+  const program = [...RELEASED_HUB_NODE_FLAGS, join(folder, 'program/bin/start.mjs')];
+  const { dataDirectory, greeting, ...started } = await startProgram([...upstream, ...authority], program);
   const stop = async (): Promise<void> => {
     await started.stop();
     rmSync(folder, { recursive: true, force: true });
@@ -68,14 +75,15 @@ interface StartedProgram extends Pick<ServeHost, 'pid' | 'readyMs' | 'stop'> {
   readonly greeting: string;
 }
 
-async function startProgram(options: readonly string[], hubFlags?: readonly string[]): Promise<StartedProgram> {
+/** `program`: what Node.js runs, flags first. Absent: what `npm start` does. */
+async function startProgram(options: readonly string[], program?: readonly string[]): Promise<StartedProgram> {
   const dataDirectory = mkdtempSync(join(tmpdir(), 'nk-bench-'));
   const { variables, flags } = startScript('start');
-  const program = fileURLToPath(new URL('../server/bin/start.mjs', import.meta.url));
+  const words = program ?? [...flags, fileURLToPath(new URL('../server/bin/start.mjs', import.meta.url))];
   const startedMs = performance.now();
   const child = spawn(
     process.execPath,
-    [...(hubFlags ?? flags), program, '--data', dataDirectory, '--port', '0', '--log-level', 'warn', ...options],
+    [...words, '--data', dataDirectory, '--port', '0', '--log-level', 'warn', ...options],
     { env: { ...process.env, ...variables }, stdio: ['ignore', 'pipe', 'inherit'] },
   );
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { NODE_FLAGS } from '../../shared/config/serve-flags.mjs';
+import { HUB_NODE_FLAGS, NODE_FLAGS, RELEASED_HUB_NODE_FLAGS } from '../../shared/config/serve-flags.mjs';
 import { parseServeOptions } from '../options.ts';
 import { serviceOf, unitMark, unitText } from './unit.ts';
 
@@ -55,6 +55,11 @@ describe('the unit of serve', () => {
   it('has the flags of npm start', () => {
     const { scripts } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
     expect(scripts.start).toContain(`node ${NODE_FLAGS.join(' ')} `);
+  });
+
+  it('has the flags of a hub, with which a clone can read its TypeScript', () => {
+    expect(linesOf(textOf(...HUB), 'ExecStart')[0]).toContain(`node ${HUB_NODE_FLAGS.join(' ')} ${PROGRAM.main} `);
+    expect(['--lite-mode', ...HUB_NODE_FLAGS]).toEqual(RELEASED_HUB_NODE_FLAGS);
   });
 
   it('reads files as credentials, and quotes what systemd would expand', () => {

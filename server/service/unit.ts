@@ -9,7 +9,7 @@
  * memory that is written and then executed, which the compiler of Node needs.
  */
 import { resolve } from 'node:path';
-import { NODE_FLAGS } from '../../shared/config/serve-flags.mjs';
+import { HUB_NODE_FLAGS, NODE_FLAGS } from '../../shared/config/serve-flags.mjs';
 import { StartError } from '../../shared/host/start-error.ts';
 import { isLoopback, type ServeOptions, type UpstreamOptions } from '../options.ts';
 
@@ -53,7 +53,8 @@ export function unitText(options: ServeOptions, program: Program): string {
   const service = serviceOf(options);
   const { description, state } = service;
   const files = filesOf(options);
-  const words = [program.node, ...NODE_FLAGS, program.main, '--data', `/var/lib/${state}`, ...wordsOf(options)];
+  const flags = service === HUB ? HUB_NODE_FLAGS : NODE_FLAGS;
+  const words = [program.node, ...flags, program.main, '--data', `/var/lib/${state}`, ...wordsOf(options)];
   const command = [
     ...words.map(quoted),
     ...files.map(({ option }) => `--${option} "\${CREDENTIALS_DIRECTORY}/${option}"`),

@@ -303,14 +303,14 @@ export class SitePermits {
         move.from.some((uid) => present.has(uid)) || (move.state === 'withdrawn' && present.has(move.uid));
       return isOver && !this.#pending.has(move.uid) && !isPresent ? [origin] : [];
     });
+    for (const uid of [...this.#permittedAtMs.keys()]) {
+      if (!present.has(uid) && this.#moveTo(uid) === undefined) this.#permittedAtMs.delete(uid);
+    }
     if (ended.length + givenUp.length + origins.length === 0) return;
     await this.#options.save({ kind: 'forget', ended, givenUp, origins });
     for (const uid of ended) this.#ended.delete(uid);
     for (const uid of givenUp) this.#givenUp.delete(uid);
     for (const origin of origins) this.#deleteMove(origin);
-    for (const uid of [...this.#permittedAtMs.keys()]) {
-      if (!present.has(uid) && this.#moveTo(uid) === undefined) this.#permittedAtMs.delete(uid);
-    }
   }
 
   #candidates(pods: readonly SitePod[]): readonly SitePod[] {
