@@ -133,6 +133,8 @@ async function measure(
       heapSlopeMegabytesPerDay: warm.length < 3 ? undefined : rounded(24 * slopeOf(warm), 2),
     });
     for (const client of clients) client.leave();
+    // A watch that nothing wakes sees a minute later that its client has left.
+    signals.withdrawn();
     await Promise.all(running);
     await replica.stop();
   } finally {
