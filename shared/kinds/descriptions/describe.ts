@@ -1,3 +1,4 @@
+import { definitions } from '../customresourcedefinitions/descriptions.ts';
 import { admission } from './admission.ts';
 import { apps } from './apps.ts';
 import { autoscaling } from './autoscaling.ts';
@@ -29,6 +30,7 @@ const DESCRIPTIONS: Descriptions = {
   ...certificates,
   ...config,
   ...containers,
+  ...definitions,
   ...events,
   ...leases,
   ...meta,
@@ -45,9 +47,11 @@ const DESCRIPTIONS: Descriptions = {
   ...volumes,
 };
 
+const PACKAGES = /^io\.k8s\.(api|(apimachinery|apiextensions-apiserver)\.pkg\.apis)\./;
+
 /** The text for a definition of OpenAPI, `io.k8s.api.core.v1.Taint`, or for a field of it; '' for none. */
 export function describe(definition: string, field = ''): string {
-  const type = definition.replace(/^io\.k8s\.(api|apimachinery\.pkg\.apis)\./, '').replace('.', '/');
+  const type = definition.replace(PACKAGES, '').replace('.', '/');
   const own = DESCRIPTIONS[type]?.[field] ?? DESCRIPTIONS[twinOf(type)]?.[field];
   if (own !== undefined || field === '') return own ?? '';
   return (type.endsWith('Condition') ? OF_CONDITIONS[field] : undefined) ?? OF_MANY[field] ?? '';
