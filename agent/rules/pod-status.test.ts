@@ -69,6 +69,18 @@ describe('phase of a pod', () => {
     expect(statusOf(podOf(policy, states.length), found(states))['phase']).toBe(phase);
   });
 
+  it.each<[string, string, number, ContainerState[], string]>([
+    ['Never', 'Always', 0, [exited(0), exited(0)], 'Running'],
+    ['Never', 'OnFailure', 0, [exited(1), exited(0)], 'Running'],
+    ['Always', 'Never', 2, [exited(1), exited(1)], 'Failed'],
+    ['Always', 'Never', 2, [exited(0), exited(0)], 'Succeeded'],
+    ['Always', 'Never', 0, [exited(1), exited(1)], 'Running'],
+  ])('under %s, with %s of the first container or of %j, %j: %s', (policy, own, count, states, phase) => {
+    const containers = states.map((_, index) => ({ name: `c${index}`, ...(index <= count && { restartPolicy: own }) }));
+    const pod = { ...podOf(policy, 0), spec: { restartPolicy: policy, containers } };
+    expect(statusOf(pod, found(states))['phase']).toBe(phase);
+  });
+
   it('is Pending before anything of it runs', () => {
     const status = statusOf(podOf('Always', 1), undefined);
     expect(status).toMatchObject({

@@ -3,11 +3,11 @@
  * and pkg/kubelet/status/generate.go. Without results of probes a container is ready when it runs.
  */
 import { defined } from '../../shared/defined.ts';
-import type { KubeObject } from '../../shared/kinds/types.ts';
+import { restartsAfter } from '../../shared/kinds/pods/container-restarts.ts';
+import type { KubeObject, KubePod } from '../../shared/kinds/types.ts';
 import { recordOf, recordsOf, textOf } from '../../shared/kubernetes/normal-form.ts';
 import { formatTime } from '../../shared/kubernetes/time.ts';
 import type { ContainerState, RunningContainer, RunningPod } from '../ports/pod-runtime.ts';
-import type { RestartPolicy } from './restart-back-off.ts';
 import type { PodStatus } from './shutdown-status.ts';
 
 export type PodPhase = 'Pending' | 'Running' | 'Succeeded' | 'Failed';
@@ -17,6 +17,8 @@ interface ContainerSpec {
   readonly image: string;
   /** A sidecar: an init container that keeps running beside the others. */
   readonly sidecar: boolean;
+  /** Whether it starts again after it has terminated. */
+  readonly restarts: (exitCode: number) => boolean;
 }
 
 /** The spec of a container, and its actual state. */
@@ -35,11 +37,6 @@ const readyWhileRunning: ProbedReadiness = ({ state }) => ({
   ready: state.kind === 'running',
 });
 
-export const restartPolicyOf = (pod: KubeObject): RestartPolicy => {
-  const policy = pod.spec?.['restartPolicy'];
-  return policy === 'Never' || policy === 'OnFailure' ? policy : 'Always';
-};
-
 export const phaseOf = (pod: KubeObject): PodPhase => {
   const phase = pod.status?.['phase'];
   return phase === 'Running' || phase === 'Succeeded' || phase === 'Failed' ? phase : 'Pending';
@@ -48,11 +45,16 @@ export const phaseOf = (pod: KubeObject): PodPhase => {
 /** Whether the stored phase is terminal: the pod is never started again. */
 export const hasEnded = (pod: KubeObject): boolean => phaseOf(pod) === 'Succeeded' || phaseOf(pod) === 'Failed';
 
-const specsOf = (pod: KubeObject, field: 'containers' | 'initContainers'): ContainerSpec[] =>
-  recordsOf(recordOf(pod.spec)[field]).map((each) => ({
-    name: textOf(each['name']),
-    image: textOf(each['image']),
-    sidecar: field === 'initContainers' && each['restartPolicy'] === 'Always',
+const specsOf = (
+  { spec = {} }: KubePod,
+  field: 'containers' | 'initContainers',
+  isLast: boolean,
+): readonly ContainerSpec[] =>
+  (spec[field] ?? []).map((each) => ({
+    name: each.name ?? '',
+    image: each.image ?? '',
+    sidecar: field === 'initContainers' && each.restartPolicy === 'Always',
+    restarts: (exitCode) => !isLast && restartsAfter(exitCode, each, spec.restartPolicy),
   }));
 
 function place(
@@ -116,20 +118,18 @@ function containerStatus(placed: PlacedContainer, ready: boolean): PodStatus {
   };
 }
 
-function phaseFrom(
-  policy: RestartPolicy,
-  init: readonly PlacedContainer[],
-  main: readonly PlacedContainer[],
-): PodPhase {
-  const failedInit = init.some((each) => !each.spec.sidecar && ended(each) && !succeeded(each));
-  if (failedInit && policy === 'Never') return 'Failed';
+const restarts = ({ spec, found: { state } }: PlacedContainer): boolean =>
+  state.kind === 'terminated' && spec.restarts(state.exitCode);
+
+function phaseFrom(init: readonly PlacedContainer[], main: readonly PlacedContainer[]): PodPhase {
+  const hasFailed = (each: PlacedContainer): boolean => ended(each) && !succeeded(each) && !restarts(each);
+  if (init.some((each) => !each.spec.sidecar && hasFailed(each))) return 'Failed';
   if (!init.every(initDone) && !main.some((each) => runs(each) || ended(each))) return 'Pending';
   // A container that waits for its restart has run, and counts as running.
   const started = main.filter((each) => runs(each) || ended(each) || each.found.lastState !== undefined);
   if (started.length < main.length) return 'Pending';
-  if (main.some((each) => !ended(each)) || policy === 'Always') return 'Running';
-  if (main.every(succeeded)) return 'Succeeded';
-  return policy === 'Never' ? 'Failed' : 'Running';
+  if (main.some((each) => !ended(each) || restarts(each))) return 'Running';
+  return main.every(succeeded) ? 'Succeeded' : 'Failed';
 }
 
 interface Condition {
@@ -193,6 +193,8 @@ export interface StatusFacts {
   readonly probed?: ProbedReadiness | undefined;
   /** Whether the pod may start containers: its volumes are set up. Absent: not reported. */
   readonly mayStart?: boolean | undefined;
+  /** No container starts again: the phase is terminal when they have terminated. */
+  readonly isLast?: boolean;
 }
 
 /**
@@ -200,19 +202,18 @@ export interface StatusFacts {
  * terminal phase stays.
  */
 export function podStatusOf(facts: StatusFacts): PodStatus {
-  const { pod, running, before, nowMs, hostIp, mayStart, probed = readyWhileRunning } = facts;
+  const { pod, running, before, nowMs, hostIp, mayStart, isLast = false, probed = readyWhileRunning } = facts;
   const podIp = running?.ip ?? hostIp ?? '';
-  const policy = restartPolicyOf(pod);
-  const initSpecs = specsOf(pod, 'initContainers');
+  const initSpecs = specsOf(pod, 'initContainers', isLast);
   const init = place(initSpecs, running?.initContainers ?? [], 'PodInitializing', probed);
   const main = place(
-    specsOf(pod, 'containers'),
+    specsOf(pod, 'containers', isLast),
     running?.containers ?? [],
     initSpecs.length === 0 ? 'ContainerCreating' : 'PodInitializing',
     probed,
   );
   const was = textOf(before['phase']);
-  const phase = was === 'Failed' || was === 'Succeeded' ? was : phaseFrom(policy, init, main);
+  const phase = was === 'Failed' || was === 'Succeeded' ? was : phaseFrom(init, main);
   const over = phase === 'Failed' || phase === 'Succeeded';
   const initialized = init.every(initDone) || phase === 'Succeeded';
   const uninitialised = init.filter((each) => !initDone(each)).map(({ spec }) => spec.name);

@@ -3,7 +3,6 @@
  */
 import type { Container, KubePod, Probe } from '../../shared/kinds/types.ts';
 import { expand, type Variables } from './env.ts';
-import { restartPolicyOf } from './pod-status.ts';
 
 export type ProbeKind = 'startup' | 'readiness' | 'liveness';
 
@@ -94,7 +93,7 @@ export const probeGraceSeconds = ({ terminationGracePeriodSeconds }: Probe, { sp
   terminationGracePeriodSeconds ?? spec?.terminationGracePeriodSeconds ?? GRACE_SECONDS;
 
 export function restartMessage(kind: ProbeKind, pod: KubePod, { name, restartPolicy }: Container): string {
-  const willRestart = restartPolicy === 'Always' || restartPolicyOf(pod) !== 'Never';
+  const willRestart = (restartPolicy ?? pod.spec?.restartPolicy) !== 'Never';
   return `Container ${name} failed ${kind} probe${willRestart ? ', will be restarted' : ''}`;
 }
 

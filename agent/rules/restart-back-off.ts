@@ -1,5 +1,5 @@
 /**
- * When a terminated container is restarted. Source: upstream pkg/kubelet/kubelet.go (MaxContainerBackOff,
+ * The wait before a restart of a container. Source: upstream pkg/kubelet/kubelet.go (MaxContainerBackOff,
  * backOffPeriod) and client-go flowcontrol/backoff.go. The first restart is immediate, the next ones follow after 10 s,
  * 20 s … 5 min. A run of 10 minutes resets the back-off.
  */
@@ -7,16 +7,8 @@ export const BACK_OFF_FIRST_MS = 10_000;
 const BACK_OFF_MAX_MS = 300_000;
 const BACK_OFF_RESET_AFTER_MS = 600_000;
 
-export type RestartPolicy = 'Always' | 'OnFailure' | 'Never';
-
 /** Wait that applied to the last restart; undefined before the first one. Milliseconds. */
 export type BackOff = number | undefined;
-
-/** Whether a terminated container is restarted. */
-export function restarts(policy: RestartPolicy, exitCode: number): boolean {
-  if (policy === 'Always') return true;
-  return policy === 'OnFailure' && exitCode !== 0;
-}
 
 /** The wait before the next start of a container that ran for this time. Milliseconds. */
 export function nextBackOff(last: BackOff, ranMs: number): number {

@@ -80,6 +80,27 @@ describe('a container that terminates', () => {
     });
   });
 
+  it('obeys its own policy and its rules before those of the pod', async () => {
+    const restartPolicyRules = [{ action: 'Restart', exitCodes: { operator: 'In', values: [42] } }];
+    await runtime.start(podOf('Always', [{ name: 'main', restartPolicy: 'Never', restartPolicyRules }]));
+    engine.exit('main', 42);
+    await time.pass(0);
+    engine.exit('main', 1);
+    await time.pass(600_000);
+    expect(starts()).toEqual(['main', 'main']);
+    expect(await shown()).toMatchObject({ restartCount: 1, state: { kind: 'terminated', exitCode: 1 } });
+  });
+
+  it('is an init container: its own policy decides whether the pod continues', async () => {
+    const init = (restartPolicy: string) => ({ initContainers: [{ name: 'init', restartPolicy }] });
+    await runtime.start(podOf('Never', undefined, init('OnFailure')));
+    engine.exit('init', 1);
+    await time.pass(0);
+    engine.exit('init', 0);
+    await time.pass(0);
+    expect(starts()).toEqual(['init', 'init', 'main']);
+  });
+
   it('waits longer each time, and at once again after a run of ten minutes', async () => {
     await runtime.start(podOf('Always'));
     engine.exit('main', 1);

@@ -13,6 +13,7 @@
  */
 import { type Backoff, backoffMs } from '../../../shared/backoff.ts';
 import { defined } from '../../../shared/defined.ts';
+import { restartsAfter } from '../../../shared/kinds/pods/container-restarts.ts';
 import type { KubePod } from '../../../shared/kinds/types.ts';
 import { formatGoDuration } from '../../../shared/kubernetes/go-duration.ts';
 import type { Log } from '../../../shared/observability/log.ts';
@@ -30,8 +31,7 @@ import type { ProbeClient } from '../../ports/probe-client.ts';
 import type { AgentTime } from '../../ports/time.ts';
 import type { NodeEvent } from '../../rules/node-event.ts';
 import { offlineRunMs } from '../../rules/offline-stop.ts';
-import { restartPolicyOf } from '../../rules/pod-status.ts';
-import { nextBackOff, type RestartPolicy, restarts } from '../../rules/restart-back-off.ts';
+import { nextBackOff } from '../../rules/restart-back-off.ts';
 import type { PodCgroups } from '../cgroup/pod-cgroups.ts';
 import type { CommandContext } from './container-commands.ts';
 import type { ConfigFault, ContainerEngine, OpenEngine, Terminated } from './container-engine.ts';
@@ -75,7 +75,6 @@ export class ExecPod {
   readonly #engine: ContainerEngine;
   readonly #hooks: ContainerHooks;
   readonly #stop: PodStop;
-  readonly #policy: RestartPolicy;
   /** Runs, by containerId, with a postStart hook or a startup probe that has not succeeded yet. */
   readonly #hooksUnderWay = new Set<string>();
   /** By container: failed attempts in a row to find out what it starts with. */
@@ -86,7 +85,6 @@ export class ExecPod {
 
   constructor(record: PodRecord, dependencies: ExecPodDependencies) {
     this.#dependencies = dependencies;
-    this.#policy = restartPolicyOf(record.pod);
     this.#processes = new PodProcesses(record, dependencies);
     this.#engine = dependencies.openEngine(this.#processes, dependencies.commands, {
       onConfigFault: (container, fault) => this.#waitForConfig(container, fault),
@@ -144,12 +142,12 @@ export class ExecPod {
     for (const container of record.containers) {
       if (container.kind === 'main') {
         record.initialised = true;
-        this.#keepRunning(container, this.#policy);
+        this.#keepRunning(container);
       } else if (container.kind === 'sidecar') {
-        this.#keepRunning(container, 'Always');
+        this.#keepRunning(container);
         if (!record.initialised && !this.#hasStarted(container)) return;
       } else if (!record.initialised && !hasSucceeded(container)) {
-        this.#keepRunning(container, this.#policy === 'Always' ? 'OnFailure' : this.#policy);
+        this.#keepRunning(container);
         return;
       }
     }
@@ -283,7 +281,8 @@ export class ExecPod {
     this.#processes.detach();
   }
 
-  #keepRunning(container: ContainerRecord, policy: RestartPolicy): void {
+  /** An init container that has succeeded is not passed here, so its policy Always is OnFailure. */
+  #keepRunning(container: ContainerRecord): void {
     const { state } = container;
     if (state.kind === 'running') return;
     if (state.kind === 'waiting' && container.restart === undefined) {
@@ -294,7 +293,9 @@ export class ExecPod {
       return;
     }
     if (state.kind === 'terminated') {
-      if (!restarts(policy, state.exitCode)) return;
+      const { pod } = this.#processes;
+      const { exitCode } = state;
+      if (!restartsAfter(exitCode, this.#processes.specOf(container), pod.spec?.restartPolicy)) return;
       this.#backOff(container, state);
     }
     const leftMs = (container.restart?.monotonicMs ?? 0) - this.#dependencies.time.monotonicMs();

@@ -95,7 +95,7 @@ export class PodSync {
     for (const event of dueContainerEvents(entry, running)) this.#dependencies.recordEvent(entry.pod, event);
     entry.adopted = false;
     this.#dependencies.probes.update(entry.pod, running);
-    entry.status = this.#statusOf(entry, running, entry.pod);
+    entry.status = this.#statusOf(entry, running);
     // Sidecars outlive the main containers. The next step stops them, before the status reports the last phase.
     if (isTerminal(entry.status) && isRunning(running)) entry.syncAgain = true;
     else await this.#reportRemembered(entry);
@@ -124,7 +124,7 @@ export class PodSync {
     const waitsForPermit = siteHubOf(entry.pod) !== undefined;
     if (!waitsForPermit && this.#dependencies.heartbeats.newest() !== entry.listedAfter)
       this.#dependencies.requestList();
-    entry.status = waitingStatus(this.#statusOf(entry, undefined, entry.pod), message);
+    entry.status = waitingStatus(this.#statusOf(entry, undefined), message);
     await this.#reportRemembered(entry);
   }
 
@@ -135,7 +135,7 @@ export class PodSync {
     } catch (cause) {
       // A running pod keeps the volumes that the previous agent set up.
       if (entry.adopted) return;
-      entry.status = this.#statusOf(entry, undefined, entry.pod);
+      entry.status = this.#statusOf(entry, undefined);
       await this.#reportStatus(entry);
       throw new PodSyncError((cause as Error).message, { cause });
     }
@@ -174,18 +174,18 @@ export class PodSync {
     }
   }
 
-  #statusOf(entry: PodEntry, running: RunningPod | undefined, pod: KubePod): PodStatus {
+  #statusOf(entry: PodEntry, running: RunningPod | undefined, isLast = false): PodStatus {
     const { time, hostIp, probes } = this.#dependencies;
     const before = entry.status ?? entry.pod.status ?? {};
     const probed: ProbedReadiness = (container) => probes.readinessOf(entry.uid, container);
     const mayStart = running !== undefined;
-    return podStatusOf({ pod, running, before, nowMs: time.nowMs(), hostIp: hostIp(), probed, mayStart });
+    const { pod } = entry;
+    return podStatusOf({ pod, running, before, nowMs: time.nowMs(), hostIp: hostIp(), probed, mayStart, isLast });
   }
 
-  /** The status with restart policy Never: no container starts again, so its phase is terminal when they terminate. */
   async #lastStatusOf(entry: PodEntry): Promise<PodStatus> {
     const running = await this.#view.podWithUid(entry.uid);
-    return this.#statusOf(entry, running, { ...entry.pod, spec: { ...entry.pod.spec, restartPolicy: 'Never' } });
+    return this.#statusOf(entry, running, true);
   }
 
   async #finishKill(entry: PodEntry, kill: PodKill): Promise<void> {

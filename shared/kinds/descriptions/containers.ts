@@ -32,7 +32,7 @@ export const containers: Descriptions = {
     env: 'Variables, one by one.',
     resources: 'Resources it needs.',
     resizePolicy: 'What a change of resources asks of it.',
-    restartPolicy: 'Always makes an init container a sidecar.',
+    restartPolicy: 'In place of that of the pod. Always makes an init container a sidecar.',
     restartPolicyRules: 'What to do when it ends, before the policy is asked.',
     volumeMounts: 'Volumes in its file system.',
     volumeDevices: 'Raw devices it uses.',

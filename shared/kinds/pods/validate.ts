@@ -12,6 +12,7 @@ import {
   optionalAt,
   required,
   sameJson,
+  tooMany,
 } from '../../kubernetes/causes.ts';
 import { compareQuantities, type Quantity } from '../../kubernetes/quantity.ts';
 import type { Cause } from '../../kubernetes/status.ts';
@@ -42,6 +43,7 @@ import type {
   ResourceRequirements,
   Toleration,
 } from '../types.ts';
+import { restartsAfter } from './container-restarts.ts';
 import { OFFLINE_STOP_AFTER, parseOfflineStop } from './offline-stop.ts';
 import { qosClassOf } from './qos-class.ts';
 import { SITE_HUB } from './site-permit.ts';
@@ -164,14 +166,12 @@ function validateContainers(containers: readonly Container[], parts: PodParts, n
   if (containers.length === 0) return [required(field)];
   const causes = containers.flatMap((container, index) => {
     const path = `${field}[${index}]`;
-    const { name = '', restartPolicy } = container;
+    const { name = '' } = container;
     const found = validateContainer(container, parts, path);
     if (names.has(name)) found.push(duplicate(`${path}.name`, name));
     names.add(name);
     found.push(...validateProbes(container, path, parts.graceSeconds));
-    if (restartPolicy !== undefined) {
-      found.push(forbiddenField(`${path}.restartPolicy`, 'may not be set for non-init containers'));
-    }
+    found.push(...validateRestarts(container, path));
     return found;
   });
   return [...causes, ...validateHostPorts(containers, (index) => `${field}[${index}]`)];
@@ -182,9 +182,7 @@ function validateInitContainers(containers: readonly Container[], parts: PodPart
     const path = `spec.initContainers[${index}]`;
     const { name = '', restartPolicy } = container;
     const causes = validateContainer(container, parts, path);
-    if (restartPolicy !== undefined && restartPolicy !== 'Always') {
-      causes.push(notSupported(`${path}.restartPolicy`, restartPolicy, ['Always']));
-    }
+    causes.push(...validateRestarts(container, path));
     if (name !== '' && names.has(name)) causes.push(duplicate(`${path}.name`, name));
     names.add(name);
     // Upstream reports each init container as the first one.
@@ -195,6 +193,33 @@ function validateInitContainers(containers: readonly Container[], parts: PodPart
       ...(keepsRunning ? validateProbes(container, path, parts.graceSeconds) : refuseProbes(container, path)),
     ];
   });
+}
+
+const RULES_MAX = 20;
+const EXIT_CODES_MAX = 255;
+
+/** Source: upstream pkg/apis/core/validation/validation.go (validateContainerRestartPolicy). */
+function validateRestarts({ restartPolicy, restartPolicyRules: rules = [] }: Container, path: string): Cause[] {
+  const known = (at: string, value: string, supported: readonly string[]): Cause[] =>
+    supported.includes(value) ? [] : [notSupported(at, value, supported)];
+  const policyField = `${path}.restartPolicy`;
+  const causes = restartPolicy === undefined ? [] : known(policyField, restartPolicy, RESTART_POLICIES);
+  if (restartPolicy === undefined && rules.length > 0) {
+    causes.push(required(policyField, 'must specify restartPolicy when restart rules are used'));
+  }
+  const field = `${path}.restartPolicyRules`;
+  if (rules.length > RULES_MAX) return [...causes, tooMany(field, rules.length, RULES_MAX)];
+  for (const [index, { action, exitCodes }] of rules.entries()) {
+    const at = `${field}[${index}]`;
+    causes.push(...known(`${at}.action`, action, ['Restart']));
+    if (exitCodes === undefined) causes.push(required(`${at}.exitCodes`, 'must be specified'));
+    else {
+      const { operator, values = [] } = exitCodes;
+      causes.push(...known(`${at}.exitCodes.operator`, operator, ['In', 'NotIn']));
+      if (values.length > EXIT_CODES_MAX) causes.push(tooMany(`${at}.exitCodes.values`, values.length, EXIT_CODES_MAX));
+    }
+  }
+  return causes;
 }
 
 const OPERATORS = ['Equal', 'Exists', 'Gt', 'Lt'];
@@ -436,19 +461,17 @@ function validateSpecUpdate(next: PodSpec, old: PodSpec): Cause[] {
 
 /** Containers that have terminated and are not restarted stay so. */
 function validateTransitions({ status = {} }: KubePod, old: KubePod | undefined): Cause[] {
-  const policy = old?.spec?.restartPolicy ?? 'Always';
+  const { restartPolicy: policy = 'Always', containers = [], initContainers = [] } = old?.spec ?? {};
   if (policy === 'Always') return [];
-  const restartable = new Set(
-    (old?.spec?.initContainers ?? []).filter((each) => each.restartPolicy === 'Always').map(({ name }) => name),
-  );
+  const specs = new Map([...containers, ...initContainers].map((each) => [each.name, each]));
   return (['containerStatuses', 'initContainerStatuses'] as const).flatMap((list) => {
     const running = new Set(
       (status[list] ?? []).filter(({ state }) => state?.terminated === undefined).map(({ name }) => name),
     );
     return (old?.status?.[list] ?? []).flatMap(({ name, state }, index) => {
       const ended = state?.terminated;
-      if (ended === undefined || !running.has(name) || restartable.has(name)) return [];
-      if (policy === 'OnFailure' && (ended.exitCode ?? 0) !== 0) return [];
+      if (ended === undefined || !running.has(name)) return [];
+      if (restartsAfter(ended.exitCode ?? 0, specs.get(name) ?? {}, policy)) return [];
       const field = `status.${list}[${index}].state`;
       return [forbiddenField(field, 'may not be transitioned to non-terminated state')];
     });

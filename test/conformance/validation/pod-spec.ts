@@ -12,6 +12,7 @@ import {
   notFound,
   on,
   required,
+  tooMany,
   unsupported,
 } from './constraint.ts';
 import { annotations, labels } from './metadata.ts';
@@ -74,6 +75,12 @@ const osFields: Constraint[] = [
   ),
 ];
 
+const RULE = { action: 'Restart', exitCodes: { operator: 'In', values: [42] } };
+const restarts = (path: string, field: string, rule: string, value: object, cause: ExpectedCause): Constraint =>
+  on(`${path}.${field}`, rule, { [path]: { name: 'c', image: 'i', ...value } }, cause);
+const rules = (field: string, rule: string, restartPolicyRules: readonly object[], cause: ExpectedCause): Constraint =>
+  restarts(MAIN, field, rule, { restartPolicy: 'Never', restartPolicyRules }, cause);
+
 const containers: Constraint[] = [
   at('spec.containers', 'at least one', [], required()),
   main('name', 'set', '', required()),
@@ -93,12 +100,26 @@ const containers: Constraint[] = [
     unsupported('supported values: "Always", "IfNotPresent", "Never"'),
   ),
   main('terminationMessagePolicy', 'File or FallbackToLogsOnError', 'Other', unsupported()),
-  main('restartPolicy', 'only for init containers', 'Always', forbidden('may not be set for non-init containers')),
-  on(
-    'spec.initContainers[0].restartPolicy',
-    'Always',
-    { 'spec.initContainers': [{ name: 'i', image: 'i', restartPolicy: 'Never' }] },
-    unsupported('supported values: "Always"'),
+  ...[MAIN, 'spec.initContainers[0]'].flatMap((path) => [
+    restarts(path, 'restartPolicy', 'Always, OnFailure or Never', { restartPolicy: 'Sometimes' }, unsupported()),
+    restarts(
+      ...([path, 'restartPolicy', 'set beside rules'] as const),
+      { restartPolicyRules: [RULE] },
+      required('must specify restartPolicy when restart rules are used'),
+    ),
+  ]),
+  rules('restartPolicyRules', 'at most 20', Array(21).fill(RULE), tooMany()),
+  rules('restartPolicyRules[0].action', 'Restart', [{ ...RULE, action: 'RestartAllContainers' }], unsupported()),
+  rules('restartPolicyRules[0].exitCodes', 'set', [{ action: 'Restart' }], required('must be specified')),
+  rules(
+    ...(['restartPolicyRules[0].exitCodes.operator', 'In or NotIn'] as const),
+    [{ ...RULE, exitCodes: { operator: 'Equals', values: [1] } }],
+    unsupported('supported values: "In", "NotIn"'),
+  ),
+  rules(
+    ...(['restartPolicyRules[0].exitCodes.values', 'at most 255'] as const),
+    [{ ...RULE, exitCodes: { operator: 'In', values: Array.from({ length: 256 }, (_, code) => code) } }],
+    tooMany(),
   ),
   ...['lifecycle', 'livenessProbe', 'readinessProbe', 'startupProbe'].map((name) =>
     on(

@@ -1,0 +1,28 @@
+import { expect, it } from 'vitest';
+import { restartsAfter } from './container-restarts.ts';
+
+const when = (operator: string, ...values: number[]) => ({ action: 'Restart', exitCodes: { operator, values } });
+
+// Source: upstream pkg/api/v1/pod/util_test.go (TestContainerShouldRestart).
+it.each([
+  ['its pod alone decides', {}, 'Always', [0, 1]],
+  ['its pod alone decides', {}, 'OnFailure', [1]],
+  ['its pod alone decides', {}, 'Never', []],
+  ['its own policy comes first', { restartPolicy: 'Always' }, 'Never', [0, 1]],
+  ['its own policy comes first', { restartPolicy: 'OnFailure' }, 'Always', [1]],
+  ['its own policy comes first', { restartPolicy: 'Never' }, 'Always', []],
+  [
+    'a rule that matches restarts it',
+    { restartPolicy: 'Never', restartPolicyRules: [when('In', 1, 42)] },
+    'Never',
+    [1],
+  ],
+  ['a rule that matches restarts it', { restartPolicy: 'Never', restartPolicyRules: [when('NotIn', 1)] }, 'Never', [0]],
+  ['any of the rules', { restartPolicy: 'Never', restartPolicyRules: [when('In', 9), when('In', 0)] }, 'Never', [0]],
+  ['no values', { restartPolicy: 'Never', restartPolicyRules: [when('In'), when('NotIn')] }, 'Never', [0, 1]],
+  ['without a match its policy', { restartPolicy: 'OnFailure', restartPolicyRules: [when('In', 9)] }, 'Never', [1]],
+  ['rules need its own policy', { restartPolicyRules: [when('In', 0, 1)] }, 'Never', []],
+] as const)('%s: %j under %s restarts after %j', (_, container, podPolicy, expected) => {
+  const given = container as Parameters<typeof restartsAfter>[1];
+  expect([0, 1].filter((exitCode) => restartsAfter(exitCode, given, podPolicy))).toEqual(expected);
+});
