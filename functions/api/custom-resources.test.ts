@@ -345,7 +345,10 @@ describe('a definition', () => {
       status: 'True',
       reason: 'InstanceDeletionPending',
     });
-    expect((await make('b')).code).toBe(405);
+    const message =
+      'widgets.example.com "b" is forbidden: create not allowed while custom resource definition is terminating';
+    expect(await make('b')).toMatchObject({ code: 403, body: { reason: 'Forbidden', message } });
+    expect(await api.send('POST', `${WIDGETS}?dryRun=All`, { body: widget('b') })).toMatchObject({ code: 403 });
     expect((await api.send('GET', `${WIDGETS}/a`)).code).toBe(200);
   });
 });
@@ -811,6 +814,6 @@ describe('two processes', () => {
     });
     expect((await inOther()).code).toBe(201);
     await api.send('DELETE', `${DEFINITIONS}/widgets.example.com`);
-    expect((await inOther()).code).toBe(405);
+    expect((await inOther()).code).toBe(403);
   });
 });

@@ -43,6 +43,8 @@ export interface ResourceStorage {
    * The resourceVersion of a list. Read it before the list: a watch from there then misses no change (decision 0002).
    */
   listVersion(): Promise<string>;
+  /** Whether objects of the kind may be created at all, for a dry run as well. @throws StatusError 403 */
+  refuseCreation?(name: string): void;
   /** `along`: writes of other objects in the same transaction. */
   create(object: KubeObject, along?: readonly ObjectWrite[]): Promise<WriteResult>;
   /** Replaces `old`, which must be the stored version. */

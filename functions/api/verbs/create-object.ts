@@ -93,6 +93,7 @@ async function storeNew(
   { dryRun, nowMs }: WriteOptions,
 ): Promise<KubeObject | undefined> {
   const storage = dependencies.storageOf(descriptor);
+  storage.refuseCreation?.(prepared.metadata.name ?? '');
   for (let attempt = 1; attempt <= WRITE_ATTEMPTS_MAX; attempt += 1) {
     if (attempt > 1) await pauseBefore(dependencies, attempt);
     const quotas = await chargedQuotas(dependencies, descriptor, { object: prepared, old: undefined, nowMs });

@@ -32,11 +32,11 @@ export function customResourceStorage(
   const key = objectKey(ref, CUSTOM_RESOURCE_DEFINITIONS.shards);
   let definitionVersion = custom.definitionVersion;
 
-  /** A creation met another version of the definition. @throws StatusError 404 or 405 when it is deleted */
+  /** A creation met another version of the definition. @throws StatusError 403 or 404 when it is deleted */
   async function refused(): Promise<WriteResult> {
     const definition = (await definitions.all()).find(({ metadata }) => metadata.name === custom.definition);
     if (definition?.metadata.uid !== custom.definitionUid) throw status.unknownPath();
-    if (definition.metadata.deletionTimestamp !== undefined) throw terminating(descriptor);
+    if (definition.metadata.deletionTimestamp !== undefined) throw terminating(descriptor, '');
     definitionVersion = Number(definition.metadata.resourceVersion);
     return { kind: 'conflict', ofAlong: true };
   }
@@ -72,14 +72,16 @@ export function customResourceStorage(
       served.set(stored, object);
       return object;
     },
+    refuseCreation(name) {
+      if (custom.isTerminating) throw terminating(descriptor, name);
+    },
     async create(object, along) {
-      if (custom.isTerminating) throw terminating(descriptor);
       return written(await storage.create(toStored(object), along));
     },
     update: async (next, old, along) => written(await storage.update(toStored(next), old, along)),
   };
 }
 
-/** 405 as upstream: pkg/apiserver/customresource_handler.go. */
-const terminating = (descriptor: ResourceDescriptor): status.StatusError =>
-  status.methodNotAllowed(descriptor, 'create');
+/** As upstream, by its words: pkg/apiserver/customresource_handler.go, forbidCreateAdmission. */
+const terminating = (descriptor: ResourceDescriptor, name: string): status.StatusError =>
+  status.forbidden(descriptor, name, 'create not allowed while custom resource definition is terminating');
