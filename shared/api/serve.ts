@@ -174,7 +174,7 @@ async function serveResource(
     caller,
     accessRefusal,
   });
-  const { deprecation } = descriptor.custom ?? {};
+  const deprecation = descriptor.custom?.deprecation?.();
   return deprecation === undefined ? response : withWarning(response, deprecation);
 }
 

@@ -129,5 +129,5 @@ export interface CustomKind {
     readonly labelSelectorPath?: string;
   };
   /** Sent with every answer. Absent: the version is not deprecated. */
-  readonly deprecation?: string;
+  readonly deprecation?: () => string;
 }

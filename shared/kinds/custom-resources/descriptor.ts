@@ -85,7 +85,7 @@ export function customResourceDescriptor(
     toServed,
     ...(scale === undefined ? {} : { scale }),
     ...(version.deprecated === true
-      ? { deprecation: version.deprecationWarning ?? deprecationOf(definition, version.name) }
+      ? { deprecation: () => version.deprecationWarning ?? deprecationOf(definition, version.name) }
       : {}),
   };
   const served = servedKind(names, {
