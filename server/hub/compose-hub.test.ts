@@ -1,5 +1,5 @@
 /** Which requests the copy must not answer, because it is not complete. */
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import type { HttpRequest } from '../../shared/kubernetes/request/http.ts';
 import type { ItemStore } from '../../shared/store/item-store.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
@@ -7,12 +7,14 @@ import { changeSignals } from '../watches/change-signals.ts';
 import { ForwardFault } from './cluster-connection.ts';
 import { composeHub } from './compose-hub.ts';
 import type { SiteRescheduling } from './permits/site-rescheduling.ts';
+import type { Link } from './replica.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1);
 const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps';
 
 /** Whether the copy of a hub has what the cluster has within two seconds. */
 let isCaughtUp = true;
+let link: Link = { kind: 'up' };
 /** Of the answers of the last hub. */
 let warnings: string[] = [];
 
@@ -52,7 +54,7 @@ function composed(
     signals: changeSignals(),
     replica: {
       ...{ ...held, versionClock: clock, clusterId: () => 'test' },
-      link: () => ({ kind: 'up' }),
+      link: () => link,
       version: () => 1_000,
       caughtUp: async () => isCaughtUp,
     },
@@ -87,6 +89,18 @@ it('leaves a refusal to the cluster while the pods that may allow the request ar
     const status = hub(user, (resource) => resource !== missing);
     expect([await status(path), await status(CONFIG_MAPS, ...watch)]).toEqual([503, 503]);
   }
+});
+
+it('asks the cluster who a client is while it is copied for the first time, and not after a read has failed', async () => {
+  const user = { username: 'ada', groups: ['system:masters'] };
+  const beginning = { kind: 'down', sinceMs: NOW_MS, why: 'it was not read', hasFailed: false } as const;
+  onTestFinished(() => {
+    link = { kind: 'up' };
+  });
+  link = beginning;
+  expect(await hub(user, () => true)(CONFIG_MAPS)).toBe(200);
+  link = { ...beginning, hasFailed: true };
+  expect(await hub(user, () => true)(CONFIG_MAPS)).toBe(503);
 });
 
 it('does not answer a list from rows that are deleted while it is read', async () => {

@@ -102,7 +102,12 @@ export function composeHub(options: HubOptions): Hub {
   const onFault = (error: StoreFault): void => noteUnkept(error, {}, clock.nowMs());
   const kept = <T>(what: string) => keptAnswers<T>(what, { items, clusterUid, onFault });
   const addresses = new AsyncLocalStorage<string>();
-  const asked = questions({ upstream: connection, isDown, address: () => addresses.getStore() ?? '' });
+  // A hub that copies a cluster for the first time can ask it.
+  const isCut = (): boolean => {
+    const link = replica.link();
+    return link.kind === 'down' && link.hasFailed;
+  };
+  const asked = questions({ upstream: connection, isDown: isCut, address: () => addresses.getStore() ?? '' });
   const limited = { questions: asked, startTimeLimit: systemTimeLimit };
   const nodeKeys = clusterNodeKeys({ ...limited, kept: kept<readonly NodeKey[]>('machines'), clock });
   const authenticator = hubAuthenticator({

@@ -104,7 +104,7 @@ describe('a replica', () => {
     expect(replica.holds('nodes')).toBe(true);
     expect(await namesOf(items, cluster, 'nodes')).toEqual(['a', 'b']);
     // The last complete read that a change has stored.
-    expect(replica.link()).toEqual({ kind: 'down', sinceMs: readAtMs, why: 'the link is cut' });
+    expect(replica.link()).toEqual({ kind: 'down', sinceMs: readAtMs, why: 'the link is cut', hasFailed: true });
     await replica.stop();
   });
 

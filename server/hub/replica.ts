@@ -36,7 +36,13 @@ const REPEATS: Backoff = { firstMs: 1_000, limitMs: 30_000, jitter: [0.5, 1] };
 export type Link =
   | { readonly kind: 'up' }
   /** `sinceMs`: when the last complete read of the cluster began. The copy may be older than that by nothing. */
-  | { readonly kind: 'down'; readonly sinceMs: number; readonly why: string };
+  | {
+      readonly kind: 'down';
+      readonly sinceMs: number;
+      readonly why: string;
+      /** A read of the cluster failed. False: this process has not read it all yet. */
+      readonly hasFailed: boolean;
+    };
 
 export interface Replica {
   readonly items: ItemStore;
@@ -170,7 +176,10 @@ export async function openReplica(options: ReplicaOptions): Promise<Replica> {
     version: store.cursor,
     isPart: (resource) => store.bounds(resource) !== undefined,
     clusterId: store.clusterId,
-    link: () => (why === undefined ? { kind: 'up' } : { kind: 'down', sinceMs: store.readAtMs() ?? openedAtMs, why }),
+    link() {
+      if (why === undefined) return { kind: 'up' };
+      return { kind: 'down', sinceMs: store.readAtMs() ?? openedAtMs, why, hasFailed: failures > 0 };
+    },
     async caughtUp(resource) {
       const stored = FOLLOWED.find((each) => each.resource === resource);
       if (stored === undefined || !store.holds(resource) || stopped.signal.aborted) return false;

@@ -23,7 +23,7 @@ async function hubOfTwoNodes() {
     expect(made.code).toBe(201);
   }
   const clock = { nowMs: cluster.nowMs };
-  let link: Link = { kind: 'down', sinceMs: 0, why: 'cut' };
+  let link: Link = { kind: 'down', sinceMs: 0, why: 'cut', hasFailed: true };
   const users: Readonly<Record<string, readonly string[]>> = {
     'system:node:n1': ['system:nodes'],
     ada: ['system:masters'],
@@ -63,7 +63,7 @@ async function hubOfTwoNodes() {
   // The hub knows both tokens from before the cut.
   link = { kind: 'up' };
   for (const user of Object.keys(users)) await send('GET', `${NODES}/n1`, user);
-  link = { kind: 'down', sinceMs: clock.nowMs(), why: 'cut' };
+  link = { kind: 'down', sinceMs: clock.nowMs(), why: 'cut', hasFailed: true };
   return {
     send,
     restore() {
