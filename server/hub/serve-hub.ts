@@ -87,6 +87,7 @@ export async function startHub(
     const metrics = processMetrics();
     let replica: Replica | undefined;
     let hub: Hub | undefined;
+    let looks: Looks | undefined;
     const store = openStore({
       file: data.databaseFile,
       // Rows expire as in the cluster, and not while it cannot be reached.
@@ -105,7 +106,10 @@ export async function startHub(
       startTimeLimit: systemTimeLimit,
       log,
       onChanged: (resource) => signals.changed(resource),
-      onRead: () => hub?.onRead(),
+      onRead: () => {
+        hub?.onRead();
+        looks?.wake();
+      },
     });
     replica = copy;
     undo.push(() => copy.stop());
@@ -131,7 +135,6 @@ export async function startHub(
             nowMs: systemClock.nowMs,
             ...(powerOff !== undefined && { switchOff: powerSwitch(powerOff, log) }),
           });
-    if (site !== undefined) undo.push(lookRepeatedly(site, log));
     const composed = composeHub({
       items: store.items,
       signals,
@@ -146,6 +149,10 @@ export async function startHub(
       ...defined({ site }),
     });
     hub = composed;
+    // The copy may have been complete before. Pods that are new afterwards do not wait for permits of a lost file.
+    if (copy.link().kind === 'up') composed.onRead();
+    looks = site && lookRepeatedly(site, log);
+    if (looks !== undefined) undo.push(looks.stop);
     const credentials = await openServerCredentials(data, systemClock.nowMs(), options.names);
     const front = await openFront({ options, credentials, log, serve: composed.serve });
     undo.push(() => front.stop());
@@ -170,12 +177,19 @@ export async function startHub(
 /** Between two looks. Milliseconds. */
 const SITE_LOOK_MS = 5_000;
 
-/** @returns stops it. Resolves when no look is under way */
-function lookRepeatedly(site: Pick<SiteRescheduling, 'look'>, log: Log): () => Promise<void> {
-  const stopped = new AbortController();
+interface Looks {
+  /** The next look is due. */
+  wake(): void;
+  /** Resolves when no look is under way. */
+  stop(): Promise<void>;
+}
+
+function lookRepeatedly(site: Pick<SiteRescheduling, 'look'>, log: Log): Looks {
+  let isStopped = false;
+  let woken = new AbortController();
   let why: string | undefined;
   async function run(): Promise<void> {
-    while (!stopped.signal.aborted) {
+    while (!isStopped) {
       try {
         await site.look();
         why = undefined;
@@ -185,12 +199,17 @@ function lookRepeatedly(site: Pick<SiteRescheduling, 'look'>, log: Log): () => P
         if (why !== message) log.warn('what is due about pods of the site could not be done', { error });
         why = message;
       }
-      await pause(SITE_LOOK_MS, undefined, { signal: stopped.signal }).catch(() => undefined);
+      await pause(SITE_LOOK_MS, undefined, { signal: woken.signal }).catch(() => undefined);
+      woken = new AbortController();
     }
   }
   const ended = run();
-  return async () => {
-    stopped.abort();
-    await ended;
+  return {
+    wake: () => woken.abort(),
+    async stop() {
+      isStopped = true;
+      woken.abort();
+      await ended;
+    },
   };
 }
