@@ -22,16 +22,22 @@ interface World {
   readonly policies?: readonly KubeSitePolicy[];
   readonly monotonicMs: () => number;
   readonly switchOff?: (nodeName: string) => Promise<boolean>;
+  /** Between the read of the pods and its answer. */
+  readonly whileRead?: () => Promise<void>;
 }
 
-function openSite({ pods, nodes = [], policies = [], ...more }: World) {
+function openSite({ pods, nodes = [], policies = [], whileRead, ...more }: World) {
   const kept: Record<string, readonly unknown[]> = { pods, nodes, sitepolicies: policies };
   let uids = 0;
   return openSiteRescheduling({
     hubName: 'hub',
     items: memoryItemStore(),
     objects: {
-      list: async <T>({ resource }: { readonly resource: string }) => ({ objects: kept[resource] as readonly T[] }),
+      list: async <T>({ resource }: { readonly resource: string }) => {
+        const objects = [...kept[resource]!] as readonly T[];
+        if (resource === 'pods') await whileRead?.();
+        return { objects };
+      },
       listByNode: async <T>(name: string) =>
         pods.filter(({ spec }) => spec?.nodeName === name) as unknown as readonly T[],
     },
@@ -75,6 +81,21 @@ it('releases pods of the machine that asks, those that no longer exist, and no o
   // The copy is read anew: what it does not have is forgotten.
   await site.look();
   expect(await releasedOf('m1', many)).toBe(UNKNOWN_RELEASES_MAX);
+});
+
+it('forgets nothing about a pod that was released while a look read the pods before it', async () => {
+  const pods: KubePod[] = [];
+  let whileRead = async (): Promise<void> => {};
+  const site = await openSite({ pods, monotonicMs: () => 1, whileRead: () => whileRead() });
+  site.onRead();
+  await site.look();
+  whileRead = async () => {
+    pods.push(podOn('m1', 'late', 'hub'));
+    expect((await site.permit('m1', {})).permitted).toEqual(['late']);
+    expect((await site.permit('m1', { released: ['late'] })).released).toEqual(['late']);
+  };
+  await site.look();
+  expect((await site.permit('m1', {})).permitted).toEqual([]);
 });
 
 const machine = (name: string, podsMax: string, ready: ConditionStatus = 'True'): KubeNode => ({

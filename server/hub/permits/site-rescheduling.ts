@@ -78,8 +78,9 @@ export async function openSiteRescheduling(options: SiteReschedulingOptions): Pr
   const permits = options.permitsOf?.(making) ?? new SitePermits(making);
   let readAtMs = monotonicMs();
   let hasRead = false;
-  /** Requests that are being answered. */
+  /** Requests that are being answered, and all so far. */
   let asking = 0;
+  let asked = 0;
   const isLinkDown = (): boolean => monotonicMs() - readAtMs >= LINK_DOWN_MS;
   /** By machine: when the switch was last asked. */
   const switchedAtMs = new Map<string, number>();
@@ -286,6 +287,7 @@ export async function openSiteRescheduling(options: SiteReschedulingOptions): Pr
     },
     async permit(nodeName, request) {
       asking += 1;
+      asked += 1;
       try {
         return await permit(nodeName, request);
       } finally {
@@ -295,16 +297,18 @@ export async function openSiteRescheduling(options: SiteReschedulingOptions): Pr
     async look() {
       if (!replica.holds('pods') || !replica.holds('nodes') || !replica.holds(SITE_POLICIES.resource)) return;
       await permits.retry();
+      const askedBefore = asked;
       const pods = (await listAll<KubePod>('pods')).filter(isOurs);
       const known = pods.map(sitePod);
       if (hasRead) await permits.begin(known);
-      await switchOffSilent(known);
-      if (isLinkDown()) return moveLost(pods, known);
-      // Who asks now may have read pods that no longer exist, and must find what was decided about them.
-      if (hasRead && asking === 0) {
+      // Who asks now may have read pods that no longer exist, and must find what was decided about them. Who has asked
+      // since the pods were read may have been permitted one that is not among them.
+      if (hasRead && !isLinkDown() && asking === 0 && asked === askedBefore) {
         await permits.forget(new Set(known.map(({ uid }) => uid)));
         unknownReleases.clear();
       }
+      await switchOffSilent(known);
+      if (isLinkDown()) return moveLost(pods, known);
       for (const pod of permits.lost(known)) {
         if (await permits.giveUp(pod))
           log.warn('a pod of a silent machine is given up', { uid: pod.uid, nodeName: pod.nodeName });
