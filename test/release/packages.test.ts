@@ -155,6 +155,21 @@ describe('the package nodekeeper', () => {
     expect(nodekeeper('demo', 'machine', '--help')).toMatch(/^usage: nodekeeper demo machine/);
   });
 
+  it('runs a hub by the interpreter of Node.js alone', () => {
+    const printing = join(scratch, 'flags.mjs');
+    writeFileSync(printing, "console.error(process.execArgv.join(' '));");
+    writeFileSync(join(app, 'token'), 't');
+    const hub = ['serve', '--upstream', 'https://127.0.0.1:9', '--upstream-token', 'token', '--data', 'hub'];
+    const { status, stderr } = spawnSync(process.execPath, ['node_modules/nodekeeper/bin/nodekeeper.mjs', ...hub], {
+      ...{ cwd: app, encoding: 'utf8', timeout: STEP_TIMEOUT_MS },
+      env: { ...process.env, NODE_OPTIONS: `--import ${printing}` },
+    });
+    expect([status, stderr]).toEqual([
+      1,
+      expect.stringMatching(/^--lite-mode .*\nnodekeeper serve: .*cannot be reached/ms),
+    ]);
+  });
+
   it('serves a cluster with its demonstration and its page', { timeout: STEP_TIMEOUT_MS }, async () => {
     const program = ['node_modules/nodekeeper/bin/nodekeeper.mjs', 'serve', '--demo', '--data', 'data', '--port', '0'];
     const child = spawn(process.execPath, program, { cwd: app, stdio: ['ignore', 'pipe', 'inherit'] });
