@@ -208,19 +208,23 @@ export function jsonPrefix(value: unknown, charactersMax: number): string {
   return text.length > charactersMax ? `${text.slice(0, charactersMax).toWellFormed()}…` : text;
 }
 
-/** Equality of JSON values. The order of list items matters, the order of members does not. */
-export function jsonEqual(left: unknown, right: unknown): boolean {
+/**
+ * Equality of JSON values. The order of list items matters, the order of members does not.
+ *
+ * @param isEqual of items and members
+ */
+export function jsonEqual(left: unknown, right: unknown, isEqual: typeof jsonEqual = jsonEqual): boolean {
   if (left === right) return true;
   if (Array.isArray(left)) {
     return (
-      Array.isArray(right) && left.length === right.length && left.every((item, index) => jsonEqual(item, right[index]))
+      Array.isArray(right) && left.length === right.length && left.every((item, index) => isEqual(item, right[index]))
     );
   }
   if (!isJsonObject(left) || !isJsonObject(right)) return false;
   const keys = Object.keys(left);
   return (
     keys.length === Object.keys(right).length &&
-    keys.every((key) => Object.hasOwn(right, key) && jsonEqual(left[key], right[key]))
+    keys.every((key) => Object.hasOwn(right, key) && isEqual(left[key], right[key]))
   );
 }
 

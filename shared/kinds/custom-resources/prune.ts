@@ -48,9 +48,13 @@ export function pruned(
       if (fault !== undefined) {
         const message = `${place}: Invalid value: ${JSON.stringify(member)}: ${fault.message}`;
         typeFaults?.push({ path: place, message });
-      } else if (typeFaults !== undefined) unknown.push(...read.unknownFields.map((field) => `${place}.${field}`));
-      const { creationTimestamp, ...metadata } = read.value;
-      kept[key] = fault ? cloneJson(member) : creationTimestamp ? read.value : metadata;
+      } else if (typeFaults !== undefined) {
+        const fields = read.unknownFields.slice(0, DECODE_FAULTS_MAX - unknown.length);
+        unknown.push(...fields.map((field) => `${place}.${field}`));
+      }
+      // Decoded metadata has one, null if it was absent.
+      if (read.value['creationTimestamp'] === null) delete read.value['creationTimestamp'];
+      kept[key] = fault === undefined ? read.value : cloneJson(member);
     } else if (isImplied || known === 'any' || (isUntyped && node.keepsUnknown)) {
       setMember(kept, key, cloneJson(member));
     } else if (known === undefined) {

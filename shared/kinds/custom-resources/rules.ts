@@ -29,7 +29,7 @@ import type { Cause } from '../../kubernetes/status.ts';
 import { childrenMax, extentsOf, RuleCosts, sizesOf } from './rule-costs.ts';
 import { type RuleTypes, RuleValues, ruleTypes } from './rule-values.ts';
 import type { SchemaNode } from './schema-node.ts';
-import { FAULTS_MAX, isUnchanged, membersOf, type Place, WITHOUT_PATH } from './validate-value.ts';
+import { FAULTS_MAX, membersOf, type Place, unchangedPlaces, WITHOUT_PATH } from './validate-value.ts';
 
 /** All rules of one object together, as all policies of one request. Upstream: 10,000,000. */
 const OBJECT_COST_MAX = 4_000_000;
@@ -244,6 +244,7 @@ class ObjectEvaluation {
   readonly found: Cause[] = [];
   readonly #rulesOf: (node: SchemaNode) => readonly Rule[];
   readonly #values: RuleValues;
+  readonly #isUnchanged = unchangedPlaces();
   #costLeft = OBJECT_COST_MAX;
   /** A bound was exceeded: nothing more is evaluated. */
   #isOver = false;
@@ -257,7 +258,7 @@ class ObjectEvaluation {
   visit(place: Place, isResource: boolean, isInUnchanged: boolean): void {
     const { node, value, old } = place;
     if (!node.hasRules || value === null || value === undefined || this.#isOver) return;
-    const isAsBefore = isInUnchanged || isUnchanged(place);
+    const isAsBefore = isInUnchanged || this.#isUnchanged(place);
     const rules = this.#rulesOf(node);
     for (const rule of rules) {
       if (this.#isOver || this.found.length >= FAULTS_MAX) return;

@@ -134,6 +134,33 @@ describe('a value', () => {
     expect(of({ ...list, maxItems: 1 }, old.toReversed(), old)).toEqual([]);
   });
 
+  it('is compared with its former value once, however deep what is wrong lies', () => {
+    let reads = 0;
+    const item = {
+      get v() {
+        reads += 1;
+        return 1;
+      },
+    };
+    const nested = (n: number): unknown =>
+      Array.from({ length: 50 }).reduce((inner) => ({ inner }), { items: Array(20).fill(item), n });
+    let schema: JsonSchema = {
+      type: 'object',
+      properties: {
+        items: { type: 'array', 'x-kubernetes-preserve-unknown-fields': true },
+        n: { type: 'integer', maximum: 1 },
+      },
+    };
+    for (let depth = 0; depth < 50; depth += 1) {
+      schema = { type: 'object', required: ['absent'], properties: { inner: schema } };
+    }
+    for (const old of [7, 8]) {
+      reads = 0;
+      expect(of(schema, nested(7), nested(old)).length > 0).toBe(old === 8);
+      expect(reads).toBeLessThan(100);
+    }
+  });
+
   it('may have duplicates where it had some before, in any list', () => {
     const set: JsonSchema = { type: 'array', items: { type: 'string' }, 'x-kubernetes-list-type': 'set' };
     const schema: JsonSchema = { type: 'object', properties: { a: set, b: set } };

@@ -30,6 +30,7 @@ interface Walk {
   visitsLeft: number;
   /** In lists with keys and in sets. */
   readonly duplicates: Cause[];
+  readonly isUnchanged: (place: Place) => boolean;
 }
 
 /**
@@ -37,7 +38,7 @@ interface Walk {
  * @param path of the value; '' for a whole object
  */
 export function validateValue(node: SchemaNode, value: unknown, old?: unknown, path = ''): Cause[] {
-  const walk: Walk = { visitsLeft: VISITS_MAX, duplicates: [] };
+  const walk: Walk = { visitsLeft: VISITS_MAX, duplicates: [], isUnchanged: unchangedPlaces() };
   const found: Cause[] = [];
   visit(walk, found, { node, value, old, path });
   // An object that had any before, also in another list, may have more.
@@ -48,7 +49,7 @@ export function validateValue(node: SchemaNode, value: unknown, old?: unknown, p
 }
 
 function hasDuplicates(walk: Walk, node: SchemaNode, value: unknown): boolean {
-  const before: Walk = { visitsLeft: walk.visitsLeft, duplicates: [] };
+  const before: Walk = { ...walk, duplicates: [] };
   visit(before, [], { node, value, old: value, path: '' });
   return before.duplicates.length > 0;
 }
@@ -116,16 +117,30 @@ function visit(walk: Walk, found: Cause[], place: Place): void {
   else if (isJsonObject(value)) addObjectFaults(found, node, value, path);
   for (const member of membersOf(place)) visit(walk, found, member);
   // What an update leaves as it was stays valid, also under a schema that refuses it now.
-  if (found.length > before && isUnchanged(place)) found.length = before;
+  if (found.length > before && walk.isUnchanged(place)) found.length = before;
 }
 
-/** Equal to its former value. A list with keys may have another order. */
-export function isUnchanged(place: Place): boolean {
-  const { node, value, old } = place;
-  if (old === undefined) return false;
-  if (jsonEqual(value, old)) return true;
-  if (node.schema['x-kubernetes-list-type'] !== 'map' || !Array.isArray(value) || !Array.isArray(old)) return false;
-  return value.length === old.length && membersOf(place).every((member) => jsonEqual(member.value, member.old));
+/**
+ * Whether the value of a place is equal to its former one. A list with keys may have another order. Each pair of values
+ * is compared once: a place, and those that it is within, are asked about in turn.
+ */
+export function unchangedPlaces(): (place: Place) => boolean {
+  const known = new Map<object, { readonly old: unknown; readonly isEqual: boolean }>();
+  const isEqual = (value: unknown, old: unknown): boolean => {
+    if (typeof value !== 'object' || value === null) return value === old;
+    const last = known.get(value);
+    if (last !== undefined && last.old === old) return last.isEqual;
+    const outcome = { old, isEqual: jsonEqual(value, old, isEqual) };
+    known.set(value, outcome);
+    return outcome.isEqual;
+  };
+  return (place) => {
+    const { node, value, old } = place;
+    if (old === undefined) return false;
+    if (isEqual(value, old)) return true;
+    if (node.schema['x-kubernetes-list-type'] !== 'map' || !Array.isArray(value) || !Array.isArray(old)) return false;
+    return value.length === old.length && membersOf(place).every((member) => isEqual(member.value, member.old));
+  };
 }
 
 function typeOf(value: unknown): string {
