@@ -43,7 +43,7 @@ export interface ResourceStorage {
    * The resourceVersion of a list. Read it before the list: a watch from there then misses no change (decision 0002).
    */
   listVersion(): Promise<string>;
-  /** Whether objects of the kind may be created at all, for a dry run as well. @throws StatusError 403 */
+  /** For a dry run: what `create` refuses before it writes. @throws StatusError 403. Absent: nothing */
   refuseCreation?(name: string): void;
   /** `along`: writes of other objects in the same transaction. */
   create(object: KubeObject, along?: readonly ObjectWrite[]): Promise<WriteResult>;

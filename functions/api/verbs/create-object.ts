@@ -93,11 +93,11 @@ async function storeNew(
   { dryRun, nowMs }: WriteOptions,
 ): Promise<KubeObject | undefined> {
   const storage = dependencies.storageOf(descriptor);
-  storage.refuseCreation?.(prepared.metadata.name ?? '');
   for (let attempt = 1; attempt <= WRITE_ATTEMPTS_MAX; attempt += 1) {
     if (attempt > 1) await pauseBefore(dependencies, attempt);
     const quotas = await chargedQuotas(dependencies, descriptor, { object: prepared, old: undefined, nowMs });
     if (dryRun) {
+      storage.refuseCreation?.(prepared.metadata.name ?? '');
       const existing = await storage.get(namespace, prepared.metadata.name ?? '');
       return existing === undefined ? prepared : undefined;
     }

@@ -32,6 +32,10 @@ export function customResourceStorage(
   const key = objectKey(ref, CUSTOM_RESOURCE_DEFINITIONS.shards);
   let definitionVersion = custom.definitionVersion;
 
+  function refuseCreation(name: string): void {
+    if (custom.isTerminating) throw terminating(descriptor, name);
+  }
+
   /** A creation met another version of the definition. @throws StatusError 403 or 404 when it is deleted */
   async function refused(): Promise<WriteResult> {
     const definition = (await definitions.all()).find(({ metadata }) => metadata.name === custom.definition);
@@ -72,10 +76,9 @@ export function customResourceStorage(
       served.set(stored, object);
       return object;
     },
-    refuseCreation(name) {
-      if (custom.isTerminating) throw terminating(descriptor, name);
-    },
+    refuseCreation,
     async create(object, along) {
+      refuseCreation(object.metadata.name ?? '');
       return written(await storage.create(toStored(object), along));
     },
     update: async (next, old, along) => written(await storage.update(toStored(next), old, along)),
