@@ -133,6 +133,7 @@ it.each([
   ['OnFailure', undefined, true],
   ['Never', undefined, false],
   ['Never', 'Always', true],
+  ['Always', 'Never', false],
 ])('says of a pod with %s and a container with %s whether it is restarted', (ofPod, restartPolicy, isRestarted) => {
   const pod = { metadata: {}, spec: { restartPolicy: ofPod } } as never;
   expect(restartMessage('liveness', pod, { name: 'c', ...(restartPolicy && { restartPolicy }) })).toBe(

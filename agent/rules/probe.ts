@@ -1,6 +1,7 @@
 /**
  * Results of probes. Source: upstream pkg/kubelet/prober/worker.go (doProbe) and prober_manager.go (UpdatePodStatus).
  */
+import { isRestartable } from '../../shared/kinds/pods/container-restarts.ts';
 import type { Container, KubePod, Probe } from '../../shared/kinds/types.ts';
 import { expand, type Variables } from './env.ts';
 
@@ -92,9 +93,9 @@ export function outcomeMessage(kind: ProbeKind, outcome: ProbeOutcome): string |
 export const probeGraceSeconds = ({ terminationGracePeriodSeconds }: Probe, { spec }: KubePod): number =>
   terminationGracePeriodSeconds ?? spec?.terminationGracePeriodSeconds ?? GRACE_SECONDS;
 
-export function restartMessage(kind: ProbeKind, pod: KubePod, { name, restartPolicy }: Container): string {
-  const willRestart = (restartPolicy ?? pod.spec?.restartPolicy) !== 'Never';
-  return `Container ${name} failed ${kind} probe${willRestart ? ', will be restarted' : ''}`;
+export function restartMessage(kind: ProbeKind, pod: KubePod, container: Container): string {
+  const willRestart = isRestartable(container, pod.spec?.restartPolicy);
+  return `Container ${container.name} failed ${kind} probe${willRestart ? ', will be restarted' : ''}`;
 }
 
 /** A command with the variables that have a value in the spec. */

@@ -281,7 +281,7 @@ export class ExecPod {
     this.#processes.detach();
   }
 
-  /** An init container that has succeeded is not passed here, so its policy Always is OnFailure. */
+  /** Not for an init container that has succeeded: it starts again only after a failure, also with policy Always. */
   #keepRunning(container: ContainerRecord): void {
     const { state } = container;
     if (state.kind === 'running') return;
@@ -293,9 +293,8 @@ export class ExecPod {
       return;
     }
     if (state.kind === 'terminated') {
-      const { pod } = this.#processes;
-      const { exitCode } = state;
-      if (!restartsAfter(exitCode, this.#processes.specOf(container), pod.spec?.restartPolicy)) return;
+      const policy = this.#processes.pod.spec?.restartPolicy;
+      if (!restartsAfter(state.exitCode, this.#processes.specOf(container), policy)) return;
       this.#backOff(container, state);
     }
     const leftMs = (container.restart?.monotonicMs ?? 0) - this.#dependencies.time.monotonicMs();

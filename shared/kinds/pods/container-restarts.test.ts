@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { restartsAfter } from './container-restarts.ts';
+import { isRestartable, restartsAfter } from './container-restarts.ts';
 
 const when = (operator: string, ...values: number[]) => ({ action: 'Restart', exitCodes: { operator, values } });
 
@@ -25,4 +25,11 @@ it.each([
 ] as const)('%s: %j under %s restarts after %j', (_, container, podPolicy, expected) => {
   const given = container as Parameters<typeof restartsAfter>[1];
   expect([0, 1].filter((exitCode) => restartsAfter(exitCode, given, podPolicy))).toEqual(expected);
+});
+
+it('may restart by a rule alone, if it has a policy of its own', () => {
+  const restartPolicyRules = [when('In', 42)];
+  expect(isRestartable({ restartPolicy: 'Never', restartPolicyRules }, 'Never')).toBe(true);
+  expect(isRestartable({ restartPolicyRules }, 'Never')).toBe(false);
+  expect(isRestartable({ restartPolicy: 'Never' }, 'Always')).toBe(false);
 });

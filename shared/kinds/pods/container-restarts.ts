@@ -6,6 +6,10 @@ import type { Container } from '../types.ts';
 
 type Restarts = Pick<Container, 'restartPolicy' | 'restartPolicyRules'>;
 
+/** Whether it may start again, after some exit code. Source: the same (IsContainerRestartable). */
+export const isRestartable = ({ restartPolicy, restartPolicyRules = [] }: Restarts, podPolicy = 'Always'): boolean =>
+  (restartPolicy !== undefined && restartPolicyRules.length > 0) || (restartPolicy ?? podPolicy) !== 'Never';
+
 /**
  * The first of its rules that matches decides, then its own policy, then that of its pod. Rules without a policy of
  * the container do not count.

@@ -201,7 +201,7 @@ const EXIT_CODES_MAX = 255;
 /** Source: upstream pkg/apis/core/validation/validation.go (validateContainerRestartPolicy). */
 function validateRestarts({ restartPolicy, restartPolicyRules: rules = [] }: Container, path: string): Cause[] {
   const known = (at: string, value: string, supported: readonly string[]): Cause[] =>
-    supported.includes(value) ? [] : [notSupported(at, value, supported)];
+    oneOf(at, value, supported, notSupported(at, value, supported));
   const policyField = `${path}.restartPolicy`;
   const causes = restartPolicy === undefined ? [] : known(policyField, restartPolicy, RESTART_POLICIES);
   if (restartPolicy === undefined && rules.length > 0) {
