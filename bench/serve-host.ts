@@ -46,10 +46,7 @@ export async function startServeHost(): Promise<ServeHost> {
   }
 }
 
-/**
- * A hub of that cluster, with this token: the program of a release, with its flags. It is ready when the copy
- * is.
- */
+/** A hub of that cluster, with this token: the program of a release, with its flags. It is ready when the copy is. */
 export async function startHubHost({ url, ca = '' }: KubeAccess, token: string): Promise<HubHost> {
   const folder = mkdtempSync(join(tmpdir(), 'nk-bench-'));
   const fileOf = (name: string, text: string): string => {

@@ -7,7 +7,7 @@
 export const NODE_FLAGS = ['--max-semi-space-size=16', '--heap-growing-percent=15'];
 
 // With `--upstream`: requests of a hub are fewer, and it should fit on a small machine. An interpreter alone needs a
-// quarter less memory, and 1.6 times the CPU (docs/hub.md).
+// quarter less memory, and more CPU for lists and the first copy.
 export const RELEASED_HUB_NODE_FLAGS = ['--lite-mode', '--max-semi-space-size=2', '--heap-growing-percent=15'];
 
 // `--lite-mode` has no WebAssembly, by which Node.js reads the TypeScript of a clone. A release is bundled: there this
