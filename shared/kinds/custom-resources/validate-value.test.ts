@@ -136,14 +136,14 @@ describe('a value', () => {
 
   it('is compared with its former value once, however deep what is wrong lies', () => {
     let reads = 0;
-    const item = {
+    const item = () => ({
       get v() {
         reads += 1;
         return 1;
       },
-    };
+    });
     const nested = (n: number): unknown =>
-      Array.from({ length: 50 }).reduce((inner) => ({ inner }), { items: Array(20).fill(item), n });
+      Array.from({ length: 50 }).reduce((inner) => ({ inner }), { items: Array.from({ length: 20 }, item), n });
     let schema: JsonSchema = {
       type: 'object',
       properties: {
