@@ -325,7 +325,7 @@ const news = ({ metadata: { resourceVersion, annotations } }: Lease) => ({
 /** No client renews a Lease in YAML, and its parser would add to each cold start. */
 const ACCEPTED = ['application/json', PROTOBUF_MEDIA_TYPE];
 const LEASE_BODY = {
-  messages: leaseMessages,
+  messages: async () => leaseMessages,
   expected: { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' },
   accepted: ACCEPTED,
 };

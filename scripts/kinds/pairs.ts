@@ -1,6 +1,7 @@
 /** Upstream's own objects, api/testdata/HEAD: one per kind, in JSON and in protobuf, with a value in every field. */
+
+import { messages } from '../../shared/kinds/messages.ts';
 import { schemaOf } from '../../shared/kinds/schemas.ts';
-import { messages } from '../../shared/kinds/upstream.ts';
 import { decodeStrict } from '../../shared/kubernetes/decode.ts';
 import type { JsonObject } from '../../shared/kubernetes/json.ts';
 import { decodeProtobuf } from '../../shared/kubernetes/protobuf.ts';

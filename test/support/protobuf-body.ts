@@ -1,5 +1,5 @@
 /** Writes objects as the protobuf bodies of Go clients, by the table that the decoder reads. */
-import { messages } from '../../shared/kinds/upstream.ts';
+import { messages } from '../../shared/kinds/messages.ts';
 import type { ProtoField, ProtoMessage } from '../../shared/kubernetes/protobuf-table.ts';
 
 type Json = Record<string, unknown>;

@@ -6,8 +6,8 @@
 import { LEASE_BATCH_API_VERSION, LEASE_BATCH_KIND, LEASE_BATCHES_PATH } from '../../shared/fleet/nodes/lease-batch.ts';
 import { SILENT_MACHINES_ANNOTATION } from '../../shared/fleet/witnesses/silent-machines.ts';
 import type { ResourceDescriptor } from '../../shared/kinds/descriptor.ts';
+import { messages } from '../../shared/kinds/messages.ts';
 import { schemaOf } from '../../shared/kinds/schemas.ts';
-import { messages } from '../../shared/kinds/upstream.ts';
 import type { Field, ListSchema, MapSchema, Schema, StructSchema } from '../../shared/kubernetes/schema.ts';
 import { CHANGE_READS } from '../../shared/watches/change-read.ts';
 import { APPLY, JSON_PATCH, MERGE, type Send, STRATEGIC } from './api-in-memory.ts';

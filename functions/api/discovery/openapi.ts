@@ -2,9 +2,9 @@
 import { mediaRanges } from '../../../shared/kubernetes/accept.ts';
 import type { HttpRequest, HttpResponse } from '../../../shared/kubernetes/request/http.ts';
 import type { OpenApi, OpenApiDocument } from '../openapi/openapi.ts';
-import { OPENAPI_V2_TYPE } from '../openapi/swagger-protobuf.ts';
 import type { StaticDocuments } from './static-documents.ts';
 
+const OPENAPI_V2_TYPE = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
 const CACHED_FOREVER = 'public, max-age=31536000, immutable';
 
 /** `load` is called at each request: few clients read these documents, which have the texts of all fields. */

@@ -8,8 +8,6 @@ import { isJsonObject, type JsonObject } from '../../../shared/kubernetes/json.t
 import { groupVersionPath, type OpenApiResource } from './paths.ts';
 import { GVK } from './swagger.ts';
 
-export const OPENAPI_V2_TYPE = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
-
 const LENGTH_DELIMITED = 2;
 const utf8 = new TextEncoder();
 

@@ -1,5 +1,5 @@
-import { messages } from '../../../shared/kinds/upstream.ts';
 import type { ExpectedType } from '../../../shared/kubernetes/protobuf.ts';
+import type { ProtobufTable } from '../../../shared/kubernetes/protobuf-table.ts';
 import { type ReadBody, readObjectBody } from '../../../shared/kubernetes/request/body.ts';
 
 /**
@@ -12,4 +12,6 @@ export const readObject = (
   body: Uint8Array,
   expected?: ExpectedType,
   bytesMax?: number,
-): Promise<ReadBody> => readObjectBody(headers, body, { messages, expected, bytesMax });
+): Promise<ReadBody> => readObjectBody(headers, body, { messages: loadMessages, expected, bytesMax });
+
+const loadMessages = async (): Promise<ProtobufTable> => (await import('../../../shared/kinds/messages.ts')).messages;

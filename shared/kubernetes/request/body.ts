@@ -76,8 +76,8 @@ export function readJson(body: Uint8Array): ReadBody & { readonly anyValue: unkn
 }
 
 interface ObjectBody {
-  /** The protobuf messages that are known here. */
-  readonly messages: ProtobufTable;
+  /** The protobuf messages that are known here. Called for a body in protobuf. */
+  readonly messages: () => Promise<ProtobufTable>;
   /** apiVersion and kind of the path, for a protobuf body that names none. */
   readonly expected?: ExpectedType | undefined;
   /** Absent: BODY_BYTES_MAX. */
@@ -100,7 +100,7 @@ export async function readObjectBody(
   const mediaType = mediaTypeOf(headers);
   if (mediaType === PROTOBUF_MEDIA_TYPE || isProtobuf(body)) {
     const { decodeProtobuf } = await import('../protobuf.ts');
-    const decoded = decodeProtobuf(messages, body, expected);
+    const decoded = decodeProtobuf(await messages(), body, expected);
     if (decoded.kind !== 'decoded') throw status.badRequest(decoded.message);
     return { value: decoded.object, duplicateFields: [], ignoresUnknownFields: true };
   }
