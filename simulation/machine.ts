@@ -16,7 +16,7 @@ import { nodeAnswer } from '../agent/rules/node-answers.ts';
 import { nodeStatusPatch } from '../agent/rules/node-patch.ts';
 import { finalPodDeletion, podStatusReport } from '../agent/rules/pod-requests.ts';
 import { registrationAnswer } from '../agent/rules/registration-answers.ts';
-import { needsStartedStatus, startedStatus } from '../agent/rules/started-pod.ts';
+import { needsStartedStatus, resizedStatus, startedStatus } from '../agent/rules/started-pod.ts';
 import { nodeChanged, reportDue } from '../agent/rules/status-report.ts';
 import type { KubeNode, KubeObject } from '../shared/kinds/types.ts';
 import type { ConditionStatus } from '../shared/kubernetes/kubernetes.ts';
@@ -242,10 +242,19 @@ class SimulatedMachine implements Machine {
     let started = 0;
     for (const pod of [...this.#view.podsOf(this.spec.name)]) {
       if (started === STARTS_MAX) break;
-      if (pod.metadata.deletionTimestamp !== undefined || !needsStartedStatus(pod)) continue;
+      if (pod.metadata.deletionTimestamp !== undefined) continue;
+      const resized = needsStartedStatus(pod) ? undefined : this.#resizedStatus(pod, nowMs);
+      if (resized !== undefined) await this.#send(podStatusReport(pod, resized));
+      if (!needsStartedStatus(pod)) continue;
       started += 1;
       await this.#reportStarted(pod, nowMs);
     }
+  }
+
+  #resizedStatus(pod: KubeObject, nowMs: number) {
+    const { name, clockOffsetMs } = this.spec;
+    const node = this.#view.nodes.get(name) ?? { metadata: {} };
+    return resizedStatus(pod, () => this.#view.podsOf(name), node, nowMs + clockOffsetMs);
   }
 
   async #reportStarted(pod: KubeObject, nowMs: number): Promise<void> {

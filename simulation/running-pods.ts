@@ -18,7 +18,7 @@ import {
 } from '../agent/rules/offline-stop.ts';
 import { finalPodDeletion, podStatusReport } from '../agent/rules/pod-requests.ts';
 import { hasEnded } from '../agent/rules/pod-status.ts';
-import { needsStartedStatus, startedStatus } from '../agent/rules/started-pod.ts';
+import { needsStartedStatus, resizedStatus, startedStatus } from '../agent/rules/started-pod.ts';
 import { isRenewal } from '../server/routes.ts';
 import type { PermitAnswer } from '../shared/agents/site-permits.ts';
 import { siteHubOf } from '../shared/kinds/pods/site-permit.ts';
@@ -382,13 +382,19 @@ export class PodHost {
     return answer?.released.includes(uid) === true;
   }
 
+  #resizedStatus(pod: KubePod, nowMs: number) {
+    const node = this.#options.view.nodes.get(this.name) ?? { metadata: {} };
+    return resizedStatus(pod, () => this.#remembered.values(), node, nowMs);
+  }
+
   async #report(pod: KubePod, process: AgentProcess, send: SendRequest, isGone: () => boolean): Promise<void> {
     const uid = uidOf(pod);
     const running = this.#running.get(uid);
     if (running !== undefined) {
-      if (running.endsAtMs !== undefined || !needsStartedStatus(pod)) return;
-      const status = startedStatus(pod, this.#now().wallMs, undefined);
-      await send({ who: this.name, ...podStatusReport(pod, status) });
+      if (running.endsAtMs !== undefined) return;
+      const { wallMs } = this.#now();
+      const status = needsStartedStatus(pod) ? startedStatus(pod, wallMs, undefined) : this.#resizedStatus(pod, wallMs);
+      if (status !== undefined) await send({ who: this.name, ...podStatusReport(pod, status) });
     } else if (pod.metadata.deletionTimestamp !== undefined) {
       if (!(await this.#release(pod, process, isGone)) || this.#process !== process) return;
       await send({ who: this.name, ...finalPodDeletion(pod) });

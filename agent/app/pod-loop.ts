@@ -23,7 +23,7 @@ import { killRequest } from '../rules/kill-request.ts';
 import { answeredWith } from '../rules/kube-answer.ts';
 import { type ClockReading, offlineRunMs } from '../rules/offline-stop.ts';
 import { finalPodDeletion } from '../rules/pod-requests.ts';
-import { isContradicted } from '../rules/pod-status.ts';
+import { endedResizes, isContradicted } from '../rules/pod-status.ts';
 import type { PodStatus } from '../rules/shutdown-status.ts';
 import { isMirrorOf } from '../rules/static-pod.ts';
 import { waitAtMost } from './bounded-wait.ts';
@@ -31,7 +31,8 @@ import { listPods } from './pod-list.ts';
 import type { PodLoopDependencies } from './pods/dependencies.ts';
 import { OfflineStops } from './pods/offline-stops.ts';
 import { PodAdmissions } from './pods/pod-admissions.ts';
-import { hasFinished, isDeleted, isWantedAgain, newPodEntry, type PodEntry } from './pods/pod-entry.ts';
+import { asAllocated, hasFinished, isDeleted, isWantedAgain, newPodEntry, type PodEntry } from './pods/pod-entry.ts';
+import { PodResizes } from './pods/pod-resizes.ts';
 import { PodWorkers } from './pods/pod-workers.ts';
 import { isRunning } from './pods/runtime-view.ts';
 import { withSiteReleases } from './site-releases.ts';
@@ -81,6 +82,7 @@ class ListingPodLoop implements PodLoop {
   readonly #dependencies: PodLoopDependencies;
   readonly #entries = new Map<string, PodEntry>();
   readonly #admissions: PodAdmissions;
+  readonly #resizes: PodResizes;
   readonly #workers: PodWorkers;
   readonly #offline: OfflineStops;
   #listRequested = true;
@@ -109,6 +111,7 @@ class ListingPodLoop implements PodLoop {
     const dependencies = { ...parts, api };
     this.#dependencies = dependencies;
     this.#admissions = new PodAdmissions(dependencies, this.#entries);
+    this.#resizes = new PodResizes(dependencies, this.#entries);
     this.#offline = new OfflineStops({
       ...dependencies,
       entries: this.#entries,
@@ -187,7 +190,8 @@ class ListingPodLoop implements PodLoop {
     // Running pods are admitted by now. They do not wait for the Node if they must stop.
     this.#offline.adopt(running);
     this.#knowsRunning = true;
-    const isDecided = await decision;
+    const areAdmitted = await decision;
+    const isDecided = (await this.#resizes.decide(stop)) && areAdmitted;
     for (const entry of [...this.#entries.values()]) {
       // A pod that waits for its admission is left alone, unless it has to stop.
       if (!entry.present || entry.admission !== 'waiting' || isDeleted(entry)) this.#workers.request(entry);
@@ -390,10 +394,15 @@ class ListingPodLoop implements PodLoop {
     for (const entry of this.#entries.values()) entry.present = false;
     for (const pod of listed) {
       const entry = this.#entries.get(pod.metadata.uid ?? '');
-      if (entry === undefined) this.#add({ ...newPodEntry(pod, true), listedAfter });
-      else {
-        Object.assign(entry, { pod, present: true, isRemembered: false, listedAfter });
-        if (!isStaticPod(pod) && isContradicted(entry.status, pod.status)) delete entry.reported;
+      if (entry === undefined) {
+        // A previous agent allocated what the pod runs with.
+        const before = running.find(({ uid }) => uid === pod.metadata.uid)?.pod;
+        this.#add({ ...newPodEntry(pod, true), ...asAllocated(pod, before), listedAfter });
+      } else {
+        const allocated = asAllocated(pod, entry.admission === 'admitted' ? entry.pod : undefined);
+        delete entry.desired;
+        Object.assign(entry, { ...allocated, present: true, isRemembered: false, listedAfter });
+        if (!isStaticPod(pod) && isOutdated(entry.status, pod.status)) delete entry.reported;
       }
     }
     for (const { uid, namespace, name } of running) {
@@ -405,3 +414,7 @@ class ListingPodLoop implements PodLoop {
     this.#entries.set(entry.uid, entry);
   }
 }
+
+/** Whether the stored status is no longer what was reported. */
+const isOutdated = (reported: PodStatus | undefined, stored: PodStatus | undefined): boolean =>
+  isContradicted(reported, stored) || (reported !== undefined && endedResizes(stored, reported).length > 0);

@@ -298,6 +298,7 @@ function createLoops(
     inputs: podInputs,
     operatingSystem: started.operatingSystem,
     topology: started.topology,
+    maySwap: config.swapBehavior === 'LimitedSwap',
     hostIp,
     recordEvent: events.aboutPod,
     gate: (pod) => {

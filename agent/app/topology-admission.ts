@@ -24,6 +24,8 @@ export interface TopologyDependencies {
 export interface TopologyManager {
   /** Decides again for a pod that was admitted before, without its earlier assignment. */
   admit(pod: KubePod): Admission;
+  /** False under the policy `none`. */
+  readonly assignsProcessors: boolean;
   /** Releases the resources of a removed pod. Does nothing for an unknown pod. */
   release(podUid: string): void;
   /** Where a container may run now. */
@@ -56,6 +58,7 @@ export function topologyManager({ settings, nodes, meter, time }: TopologyDepend
   }
 
   return {
+    assignsProcessors: settings !== undefined,
     admit(pod) {
       const startedAtMs = time.monotonicMs();
       if (settings !== undefined) meter.count('kubelet_topology_manager_admission_requests_total');

@@ -2,7 +2,7 @@
  * Runs pods on this machine. Adapters: `none`, `exec` (child processes) and `podman`; all pass
  * test/contract/pod-runtime.ts.
  */
-import type { KubeObject, KubePod } from '../../shared/kinds/types.ts';
+import type { KubeObject, KubePod, ResourceRequirements } from '../../shared/kinds/types.ts';
 import type { TerminalSize } from '../../shared/sessions/channels.ts';
 import type { ContainerInputSource } from './container-inputs.ts';
 
@@ -31,13 +31,15 @@ export interface RunningContainer {
   readonly restartCount: number;
   /** Such as exec://<uid>/<name>/<n>; absent before the first start. */
   readonly containerId?: string;
+  /** What it runs with; absent: the resources in `pod` of the RunningPod. */
+  readonly resources?: ResourceRequirements;
 }
 
 export interface RunningPod {
   readonly uid: string;
   readonly namespace: string;
   readonly name: string;
-  /** As it was started first; absent if the runtime does not keep it. */
+  /** As it was started first, with the resources of the last resize; absent if the runtime does not keep it. */
   readonly pod?: KubePod;
   /** Address of the pod: '' while it has none yet; absent if it is that of the machine. */
   readonly ip?: string;
@@ -129,6 +131,12 @@ export interface RuntimeEvent {
   readonly message: string;
 }
 
+export type ResizeOutcome =
+  /** The limits have changed, or a container restarts with the new ones. */
+  | { readonly kind: 'applied' }
+  /** They cannot be changed now. */
+  | { readonly kind: 'failed'; readonly message: string };
+
 export interface PodRuntime {
   /** For status.nodeInfo.containerRuntimeVersion, such as exec://1.0.0. */
   readonly version: string;
@@ -181,6 +189,12 @@ export interface PodRuntime {
    * it has terminated.
    */
   restartContainer?(podUid: string, container: string, graceSeconds: number, message: string): Promise<void>;
+  /**
+   * Allocates the resources in the spec of a known pod to its containers, also for the next agent. Running containers
+   * get them at once, or by a restart if their resizePolicy says so. Repeated, it continues. Absent: this runtime runs
+   * no pods.
+   */
+  resize?(pod: KubePod): Promise<ResizeOutcome>;
   /** Called for each event of a container that the runtime alone knows. */
   onEvent?(listener: (pod: KubePod, event: RuntimeEvent) => void): void;
   /** Called whenever the state of a container changed. */

@@ -76,8 +76,15 @@ export function podRequests(pod: KubeObject): ReadonlyMap<string, bigint> {
   return plus(most, amountsOf(spec['overhead']));
 }
 
+export const allocatableOf = (node: KubeObject): ReadonlyMap<string, bigint> =>
+  amountsOf(recordOf(node.status)['allocatable']);
+
 /** The refusal for the first insufficient resource, undefined if all are sufficient. */
-function resourceShortage(pod: KubeObject, others: readonly KubeObject[], allocatable: Amounts): Refusal | undefined {
+export function resourceShortage(
+  pod: KubeObject,
+  others: readonly KubeObject[],
+  allocatable: ReadonlyMap<string, bigint>,
+): Refusal | undefined {
   const lacking = (resource: string, requested: bigint, used: bigint, capacity: bigint): Refusal =>
     refused(
       `OutOf${resource}`,
@@ -154,7 +161,7 @@ export function admitPod({ pod, node, others, operatingSystem }: AdmissionFacts)
   if (system !== '' && system !== operatingSystem) {
     return refused('PodOSNotSupported', "Failed to admit pod as the OS field doesn't match node OS");
   }
-  const short = resourceShortage(pod, others, amountsOf(recordOf(node.status)['allocatable']));
+  const short = resourceShortage(pod, others, allocatableOf(node));
   if (short !== undefined) return short;
   if (!matchesNodeAffinity(pod, labels, node.metadata.name ?? '')) {
     return predicate('NodeAffinity', "node(s) didn't match Pod's node affinity/selector");

@@ -29,3 +29,16 @@ it('knows from the answer that the pod no longer exists', () => {
   ]);
   expect(isPodMissing(timedOut)).toBe(false);
 });
+
+it('removes the conditions of resizes that have ended, stored or reported', () => {
+  const conditions = (...types: string[]) => ({ conditions: types.map((type) => ({ type, status: 'True' })) });
+  const stored = { ...pod, status: conditions('Ready', 'PodResizePending', 'Own') };
+  const report = podStatusReport(stored, conditions('Ready'), conditions('Ready', 'PodResizeInProgress'));
+  expect(report.body.status).toEqual({
+    conditions: [
+      { type: 'Ready', status: 'True' },
+      { $patch: 'delete', type: 'PodResizePending' },
+      { $patch: 'delete', type: 'PodResizeInProgress' },
+    ],
+  });
+});

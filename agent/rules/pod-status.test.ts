@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { KubeObject } from '../../shared/kinds/types.ts';
+import type { KubeObject, KubePod } from '../../shared/kinds/types.ts';
 import type { ContainerState, RunningPod } from '../ports/pod-runtime.ts';
-import { isContradicted, podStatusOf, rejectedStatus } from './pod-status.ts';
+import { endedResizes, isContradicted, podStatusOf, rejectedStatus } from './pod-status.ts';
 
 const T0 = Date.UTC(2026, 0, 2, 3, 4, 5);
 const running: ContainerState = { kind: 'running', startedAtMs: T0 };
@@ -279,4 +279,55 @@ it('keeps the reason, the message and the start time of before', () => {
   expect(statusOf(podOf('Always', 1), found([running]), before)).toMatchObject(before);
   expect(Object.keys(statusOf(podOf('Always', 1), found([running])))).not.toContain('reason');
   expect(Object.keys(statusOf(podOf('Always', 1), found([running])))).not.toContain('message');
+});
+
+describe('the resources of a pod', () => {
+  const [small, large] = [{ requests: { cpu: '1' } }, { requests: { cpu: '2' } }];
+  const sized = (resources: object): KubePod => ({
+    metadata: { name: 'p', uid: 'u', generation: 4 },
+    spec: { containers: [{ name: 'c0', resources }] },
+  });
+  const shown = (given: Partial<RunningPod['containers'][number]>, recorded?: KubePod) => {
+    const [container] = found([running]).containers;
+    const runs = { ...found([]), ...(recorded && { pod: recorded }), containers: [{ ...container!, ...given }] };
+    const [status] = statusOf(sized(large), runs)['containerStatuses'] as object[];
+    return status;
+  };
+
+  it('are the allocated ones, and those that a container runs with', () => {
+    const allocatedResources = large.requests;
+    expect(shown({})).toMatchObject({ allocatedResources, resources: large });
+    expect(shown({ resources: small })).toMatchObject({ allocatedResources, resources: small });
+    expect(shown({}, sized(small))).toMatchObject({ allocatedResources, resources: small });
+    expect(shown({ state: exited(1), resources: small })).toMatchObject({ allocatedResources, resources: large });
+    const [none] = statusOf(podOf('Always', 1), found([running]))['containerStatuses'] as object[];
+    expect(Object.keys(none ?? {})).not.toContain('resources');
+  });
+
+  it('have conditions while a resize is pending or in progress', () => {
+    const facts = { pod: sized(large), running: found([running]), before: {}, nowMs: T0, hostIp: undefined };
+    const pending = { reason: 'Deferred', message: 'why', generation: 4 } as const;
+    const status = podStatusOf({ ...facts, resize: { pending, inProgress: { generation: 3, error: 'busy' } } });
+    expect(status['observedGeneration']).toBe(4);
+    const lastTransitionTime = '2026-01-02T03:04:05Z';
+    const common = { status: 'True', lastProbeTime: null, lastTransitionTime };
+    expect(conditionOf(status, 'PodResizePending')).toEqual({
+      ...common,
+      type: 'PodResizePending',
+      reason: 'Deferred',
+      message: 'why',
+      observedGeneration: 4,
+    });
+    const inProgress = { ...common, type: 'PodResizeInProgress', observedGeneration: 3 };
+    expect(conditionOf(status, 'PodResizeInProgress')).toEqual({ ...inProgress, reason: 'Error', message: 'busy' });
+    const next = podStatusOf({
+      ...facts,
+      before: status,
+      nowMs: T0 + 9_000,
+      resize: { inProgress: { generation: 3 } },
+    });
+    expect(conditionOf(next, 'PodResizeInProgress')).toEqual(inProgress);
+    expect(endedResizes(status, next)).toEqual(['PodResizePending']);
+    expect(endedResizes(undefined, next)).toEqual([]);
+  });
 });

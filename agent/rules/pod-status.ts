@@ -4,10 +4,11 @@
  */
 import { defined } from '../../shared/defined.ts';
 import { restartsAfter } from '../../shared/kinds/pods/container-restarts.ts';
-import type { KubeObject, KubePod } from '../../shared/kinds/types.ts';
+import type { KubeObject, KubePod, ResourceRequirements } from '../../shared/kinds/types.ts';
 import { recordOf, recordsOf, textOf } from '../../shared/kubernetes/normal-form.ts';
 import { formatTime } from '../../shared/kubernetes/time.ts';
 import type { ContainerState, RunningContainer, RunningPod } from '../ports/pod-runtime.ts';
+import { type ResizeProgress, resourcesOf } from './pod-resize.ts';
 import type { PodStatus } from './shutdown-status.ts';
 
 export type PodPhase = 'Pending' | 'Running' | 'Succeeded' | 'Failed';
@@ -19,6 +20,8 @@ interface ContainerSpec {
   readonly sidecar: boolean;
   /** Whether it starts again after it has terminated. */
   readonly restarts: (exitCode: number) => boolean;
+  /** Allocated by this node. */
+  readonly resources: ResourceRequirements;
 }
 
 /** The spec of a container, and its actual state. */
@@ -27,6 +30,8 @@ interface PlacedContainer {
   readonly found: RunningContainer;
   readonly started: boolean;
   readonly ready: boolean;
+  /** What it runs with, which a resize may not have changed yet. */
+  readonly actual: ResourceRequirements;
 }
 
 /** Results of the probes of a container. */
@@ -55,22 +60,40 @@ const specsOf = (
     image: each.image ?? '',
     sidecar: field === 'initContainers' && each.restartPolicy === 'Always',
     restarts: (exitCode) => !isLast && restartsAfter(exitCode, each, spec.restartPolicy),
+    resources: each.resources ?? {},
   }));
 
 function place(
   specs: readonly ContainerSpec[],
-  running: readonly RunningContainer[],
+  containers: readonly RunningContainer[],
   reason: 'ContainerCreating' | 'PodInitializing',
-  probed: ProbedReadiness,
+  { probed, running }: { readonly probed: ProbedReadiness; readonly running: RunningPod | undefined },
 ): PlacedContainer[] {
   return specs.map((spec) => {
-    const found = running.find(({ name }) => name === spec.name) ?? {
+    const found = containers.find(({ name }) => name === spec.name) ?? {
       name: spec.name,
       state: { kind: 'waiting', reason },
       restartCount: 0,
     };
-    return { spec, found, ...probed(found) };
+    return { spec, found, actual: actualResources(running, found) ?? spec.resources, ...probed(found) };
   });
+}
+
+/** What a running container runs with; undefined: what is allocated, as far as the runtime says. */
+export function actualResources(
+  running: RunningPod | undefined,
+  { name, state, resources }: RunningContainer,
+): ResourceRequirements | undefined {
+  if (state.kind !== 'running') return undefined;
+  return resources ?? (running?.pod === undefined ? undefined : resourcesOf(running.pod, name));
+}
+
+/** Nothing for a container without any: it cannot be resized. */
+function resourcesJson({ spec: { resources }, actual }: PlacedContainer): PodStatus {
+  const hasAny = ({ requests, limits }: ResourceRequirements): boolean =>
+    Object.keys({ ...requests, ...limits }).length > 0;
+  if (!hasAny(resources) && !hasAny(actual)) return {};
+  return { ...defined({ allocatedResources: resources.requests }), resources: actual };
 }
 
 function stateJson(state: ContainerState, containerId: string | undefined): PodStatus {
@@ -115,6 +138,7 @@ function containerStatus(placed: PlacedContainer, ready: boolean): PodStatus {
     state: stateJson(found.state, found.containerId),
     lastState: found.lastState === undefined ? {} : stateJson(found.lastState, found.lastContainerId),
     ...defined({ containerID: found.containerId }),
+    ...resourcesJson(placed),
   };
 }
 
@@ -137,6 +161,26 @@ interface Condition {
   readonly status: 'True' | 'False';
   readonly reason?: string;
   readonly message?: string;
+  readonly observedGeneration?: number;
+}
+
+/** Present only while they are True. */
+const RESIZE_CONDITIONS: readonly string[] = ['PodResizePending', 'PodResizeInProgress'];
+
+function resizeConditions({ pending, inProgress }: ResizeProgress): readonly Condition[] {
+  const conditions: Condition[] = [];
+  if (pending !== undefined) {
+    const { reason, message, generation } = pending;
+    const type = 'PodResizePending';
+    conditions.push({ type, status: 'True', reason, message, ...defined({ observedGeneration: generation }) });
+  }
+  if (inProgress !== undefined) {
+    const { error, generation } = inProgress;
+    const why = error === undefined ? {} : { reason: 'Error', message: error };
+    const type = 'PodResizeInProgress';
+    conditions.push({ type, status: 'True', ...why, ...defined({ observedGeneration: generation }) });
+  }
+  return conditions;
 }
 
 const named = (words: string, names: readonly string[]): string =>
@@ -195,6 +239,7 @@ export interface StatusFacts {
   readonly mayStart?: boolean | undefined;
   /** No container starts again: the phase is terminal when they have terminated. */
   readonly isLast?: boolean;
+  readonly resize?: ResizeProgress | undefined;
 }
 
 /**
@@ -203,14 +248,15 @@ export interface StatusFacts {
  */
 export function podStatusOf(facts: StatusFacts): PodStatus {
   const { pod, running, before, nowMs, hostIp, mayStart, isLast = false, probed = readyWhileRunning } = facts;
+  const observed = { probed, running };
   const podIp = running?.ip ?? hostIp ?? '';
   const initSpecs = specsOf(pod, 'initContainers', isLast);
-  const init = place(initSpecs, running?.initContainers ?? [], 'PodInitializing', probed);
+  const init = place(initSpecs, running?.initContainers ?? [], 'PodInitializing', observed);
   const main = place(
     specsOf(pod, 'containers', isLast),
     running?.containers ?? [],
     initSpecs.length === 0 ? 'ContainerCreating' : 'PodInitializing',
-    probed,
+    observed,
   );
   const was = textOf(before['phase']);
   const phase = was === 'Failed' || was === 'Succeeded' ? was : phaseFrom(init, main);
@@ -236,11 +282,13 @@ export function podStatusOf(facts: StatusFacts): PodStatus {
       withReadinessGates(pod, readyCondition('Ready', phase, readiness.unready)),
       readyCondition('ContainersReady', phase, readiness.unready),
       { type: 'PodScheduled', status: 'True' },
+      ...resizeConditions(facts.resize ?? {}),
     ],
     oldConditions,
     nowMs,
   );
   return {
+    ...defined({ observedGeneration: pod.metadata.generation }),
     phase,
     ...(textOf(before['reason']) === '' ? {} : { reason: before['reason'] }),
     ...(textOf(before['message']) === '' ? {} : { message: before['message'] }),
@@ -283,3 +331,10 @@ export function isContradicted(reported: PodStatus | undefined, stored: PodStatu
     (own) => conditions.find((each) => each['type'] === own['type'])?.['status'] !== own['status'],
   );
 }
+
+/** The conditions of resizes in one status that the next one does not have. */
+export const endedResizes = (before: PodStatus | undefined, next: PodStatus): readonly string[] =>
+  recordsOf(before?.['conditions'])
+    .map(({ type }) => textOf(type))
+    .filter((type) => RESIZE_CONDITIONS.includes(type))
+    .filter((type) => !recordsOf(next['conditions']).some((each) => each['type'] === type));

@@ -25,6 +25,24 @@ export function podmanLimits(
   container: Container,
   placement: CpuPlacement,
 ): readonly string[] {
+  return [
+    ...podmanResources(node, pod, container, placement),
+    ...podmanPlacement(placement),
+    // Without the option podman permits 2048 processes.
+    '--pids-limit',
+    String(node.podPidsMax ?? -1),
+    '--oom-score-adj',
+    String(oomScoreAdjust(pod, container, node.swap.memoryBytes)),
+  ];
+}
+
+/** The limits that follow from its resources. The same options change a running container (podman-update(1)). */
+export function podmanResources(
+  node: CgroupNode,
+  pod: KubePod,
+  container: Container,
+  placement: CpuPlacement,
+): readonly string[] {
   const memoryBytes = memoryLimitBytes(container);
   const quota = node.enforceCpuLimits && !placement.exclusive ? cpuQuotaOf(container) : 0;
   return [
@@ -32,12 +50,6 @@ export function podmanLimits(
     ...(quota === 0 ? [] : ['--cpu-period', String(QUOTA_PERIOD_MICROSECONDS), '--cpu-quota', String(quota)]),
     ...(memoryBytes === 0 ? [] : ['--memory', String(memoryBytes)]),
     ...swapOptions(node, pod, container, memoryBytes),
-    ...podmanPlacement(placement),
-    // Without the option podman permits 2048 processes.
-    '--pids-limit',
-    String(node.podPidsMax ?? -1),
-    '--oom-score-adj',
-    String(oomScoreAdjust(pod, container, node.swap.memoryBytes)),
   ];
 }
 

@@ -63,7 +63,7 @@ function conditionsAt(machine: MachineIdentity, nowMs: number, status: NodeStatu
 }
 
 /** Status without conditions. */
-const describedStatus = (machine: MachineIdentity): NodeStatus => ({
+export const statusOfMachine = (machine: MachineIdentity): NodeStatus => ({
   addresses: [
     { type: 'InternalIP', address: addressOf(machine) },
     { type: 'Hostname', address: machine.name },
@@ -91,7 +91,7 @@ const describedStatus = (machine: MachineIdentity): NodeStatus => ({
  */
 export function computedNode(machine: MachineIdentity, found: KubeNode, nowMs: number): KubeNode {
   const labels = { ...found.metadata.labels, ...labelsToSet(found.metadata.labels, PLATFORM) };
-  const own = describedStatus(machine);
+  const own = statusOfMachine(machine);
   const extended = Object.fromEntries(
     Object.entries(found.status?.capacity ?? {}).filter(([name]) => name.includes('/')),
   );

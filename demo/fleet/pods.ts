@@ -7,7 +7,7 @@ import { podsVersionOf } from '../../agent/rules/lease.ts';
 import { finalPodDeletion, isPodMissing, podStatusReport } from '../../agent/rules/pod-requests.ts';
 import { hasEnded, rejectedStatus } from '../../agent/rules/pod-status.ts';
 import type { PodStatus } from '../../agent/rules/shutdown-status.ts';
-import { needsStartedStatus, startedStatus } from '../../agent/rules/started-pod.ts';
+import { needsStartedStatus, resizedStatus, startedStatus } from '../../agent/rules/started-pod.ts';
 import { type HostPort, hostPortsOf, portsConflict } from '../../shared/kinds/pods/host-ports.ts';
 import type { KubeObject, KubePod } from '../../shared/kinds/types.ts';
 import { NAME_LENGTH_MAX } from '../../shared/kubernetes/kubernetes.ts';
@@ -16,7 +16,7 @@ import { formatTime } from '../../shared/kubernetes/time.ts';
 import type { ApiAnswer, ApiRequest } from './api-client.ts';
 import { DONE, failed, type MachineContext, type Step } from './machine-state.ts';
 import type { MachineIdentity } from './names.ts';
-import { addressOf } from './node-object.ts';
+import { addressOf, statusOfMachine } from './node-object.ts';
 import { podAddresses } from './pod-addresses.ts';
 import { useOf } from './usage.ts';
 
@@ -112,7 +112,11 @@ export function podRequests(
   return pods.flatMap((pod): ApiRequest[] => {
     if (pod.metadata.deletionTimestamp !== undefined) return [finalPodDeletion(pod)];
     if (rejected.has(pod)) return [podStatusReport(pod, rejectedStatus(pod.status ?? {}, NO_PORT, nowMs))];
-    if (!needsStartedStatus(pod)) return [];
+    if (!needsStartedStatus(pod)) {
+      const accepted = () => pods.filter((each) => !rejected.has(each));
+      const resized = resizedStatus(pod, accepted, { metadata: {}, status: statusOfMachine(machine) }, nowMs);
+      return resized === undefined ? [] : [podStatusReport(pod, resized)];
+    }
     const podIP = addresses.get(pod.metadata.uid ?? '');
     const network = podIP === undefined ? {} : { podIP, podIPs: [{ ip: podIP }] };
     const status: PodStatus = { ...startedStatus(pod, nowMs, hostIp, startedAtMs(pod) ?? nowMs), ...network };

@@ -15,6 +15,7 @@ import type {
   StreamedCommand,
 } from '../../agent/ports/pod-runtime.ts';
 import type { KubeObject } from '../../shared/kinds/types.ts';
+import { recordsOf } from '../../shared/kubernetes/normal-form.ts';
 import { until } from '../support/until.ts';
 
 export interface RuntimeUnderTest {
@@ -457,6 +458,36 @@ export function definePodRuntimeContract(name: string, options: ContractOptions)
           what: 'the second run',
         });
         expect((await podIn(runtime, pod))?.containers[0]?.lastState).toMatchObject({ exitCode: 0 });
+      });
+
+      it('runs with the resources of a resize, by a restart if that is its policy, also for the next agent', async () => {
+        const sized = (cpu: string, memory: string) => ({ requests: { cpu, memory }, limits: { cpu, memory } });
+        const resizePolicy = [{ resourceName: 'memory', restartPolicy: 'RestartContainer' }];
+        const pod = shellPod(
+          [OBEDIENT],
+          { restartPolicy: 'Always' },
+          { resizePolicy, resources: sized('100m', '64Mi') },
+        );
+        const resize = async (cpu: string, memory: string) => {
+          const containers = recordsOf(pod.spec?.['containers']).map((each) => ({
+            ...each,
+            resources: sized(cpu, memory),
+          }));
+          return runtime.resize?.({ ...pod, spec: { ...pod.spec, containers } });
+        };
+        const restarts = async () => (await podIn(runtime, pod))?.containers[0]?.restartCount;
+        await runtime.start(pod);
+        await isReady(pod);
+        expect(await resize('200m', '64Mi')).toEqual({ kind: 'applied' });
+        expect(await restarts()).toBe(0);
+        expect(await resize('200m', '96Mi')).toEqual({ kind: 'applied' });
+        const within = { withinMs: options.patienceMs ?? 10_000, everyMs: 50 };
+        await until(async () => (await restarts()) === 1, { ...within, what: 'the restart' });
+        await runtime.close();
+        runtime = under.reopen();
+        const found = await podIn(runtime, pod);
+        expect(found?.pod?.spec?.containers).toMatchObject([{ resources: sized('200m', '96Mi') }]);
+        expect(found?.containers[0]).not.toHaveProperty('resources');
       });
 
       it('logs with times, from a time on, and the last lines', async () => {

@@ -104,6 +104,7 @@ export class MemoryEngine {
           instead(container, callbacks);
           return;
         }
+        processes.limited(container);
         if (container.containerId !== undefined) container.restartCount += 1;
         container.state = { kind: 'running', startedAtMs: this.#time.nowMs() };
         container.containerId = `test://${container.name}/${container.restartCount}`;
@@ -126,6 +127,10 @@ export class MemoryEngine {
       check: (container) => {
         act(`check ${container.name}`);
         this.#failing(`check ${container.name}`);
+      },
+      resize: async (containers) => {
+        act(`resize ${containers.map(({ name }) => name).join(' ')}`);
+        this.#failing('resize');
       },
       killAll: async () => act('kill all'),
       place: (container) => act(`place ${container.name}`),

@@ -1,6 +1,7 @@
 /** A PodRuntime of nothing but memory: containers run until the test, or a stop, ends them. */
 import type { ContainerState, PodRuntime, RunningContainer, RunningPod } from '../../agent/ports/pod-runtime.ts';
 import type { AgentTime } from '../../agent/ports/time.ts';
+import { resourcesOf, withResources } from '../../agent/rules/pod-resize.ts';
 import type { KubePod } from '../../shared/kinds/types.ts';
 import { recordOf, recordsOf, textOf } from '../../shared/kubernetes/normal-form.ts';
 
@@ -11,12 +12,14 @@ export interface MemoryRuntime extends PodRuntime {
   endsAfterSeconds: number;
   /** Rejections of the next starts. */
   failStarts: number;
+  /** Why limits cannot be changed; undefined: they can. */
+  resizeFault: string | undefined;
   setState(podName: string, container: string, state: ContainerState, more?: Partial<RunningContainer>): void;
 }
 
 interface Kept {
   readonly uid: string;
-  readonly pod: KubePod;
+  pod: KubePod;
   readonly namespace: string;
   readonly name: string;
   containers: RunningContainer[];
@@ -64,6 +67,7 @@ export function memoryRuntime(time: AgentTime, refusal?: PodRuntime['refusal']):
     asked,
     endsAfterSeconds: 0,
     failStarts: 0,
+    resizeFault: undefined,
     health: async () => ({ kind: 'ready' }),
     async start(pod) {
       const { uid = '', namespace = '', name = '' } = pod.metadata;
@@ -100,6 +104,19 @@ export function memoryRuntime(time: AgentTime, refusal?: PodRuntime['refusal']):
     async remove(uid) {
       asked.push(`remove ${pods.get(uid)?.name ?? uid}`);
       pods.delete(uid);
+    },
+    async resize(pod) {
+      const kept = pods.get(pod.metadata.uid ?? '');
+      const { resizeFault: message } = runtime;
+      asked.push(`resize ${pod.metadata.name}`);
+      if (kept === undefined) return { kind: 'failed', message: 'no such pod' };
+      const before = kept.pod;
+      kept.pod = withResources(before, (name) => resourcesOf(pod, name));
+      kept.containers = kept.containers.map(({ resources: actual, ...container }) => {
+        const resources = actual ?? resourcesOf(before, container.name);
+        return message === undefined || resources === undefined ? container : { ...container, resources };
+      });
+      return message === undefined ? { kind: 'applied' } : { kind: 'failed', message };
     },
     pods: async () => [...pods.values()].map((kept): RunningPod => ({ ...kept })),
     onChange(listener) {

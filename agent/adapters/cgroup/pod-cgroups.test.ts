@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { KubePod } from '../../../shared/kinds/types.ts';
 import { silentLog } from '../../../test/support/agent-api.ts';
-import { memoryCgroups, podCgroups } from '../../../test/support/memory-cgroups.ts';
+import { type MemoryCgroups, memoryCgroups, podCgroups } from '../../../test/support/memory-cgroups.ts';
 import type { CgroupTree } from '../../ports/cgroup-tree.ts';
 import type { CpuPlacement } from '../../ports/pod-runtime.ts';
 import { groupOf } from './pod-cgroups.ts';
@@ -113,6 +113,40 @@ describe('the group of a run', () => {
     tree.set(GROUP, 'memory.stat', 'inactive_file 100');
     tree.set(GROUP, 'pids.current', '7\n');
     expect(cgroups.usage(pod)).toEqual({ memoryBytes: 0, processes: 7 });
+  });
+});
+
+describe('a resize', () => {
+  const sized = (limit: string) => ({ requests: { cpu: '1', memory: limit }, limits: { cpu: '2', memory: limit } });
+  /** Writes of memory.max, in order. */
+  function memoryWrites(tree: MemoryCgroups): string[] {
+    const writes: string[] = [];
+    const { apply } = tree;
+    tree.apply = (path, files) => {
+      if (files['memory.max'] !== undefined) writes.push(`${path.split('/').at(-1)} ${files['memory.max']}`);
+      apply(path, files);
+    };
+    return writes;
+  }
+
+  it('raises the limits of the pod before those of the container, and lowers them after', () => {
+    const { cgroups, tree } = world();
+    cgroups.prepare(podOf('u1', sized('1Ki')), 'main', 0);
+    const writes = memoryWrites(tree);
+    cgroups.resize(podOf('u1', sized('2Ki')), [{ name: 'main', run: 0 }]);
+    expect(writes.splice(0)).toEqual(['podu1 2048', 'main.0 2048']);
+    cgroups.resize(podOf('u1', sized('1Ki')), [{ name: 'main', run: 0 }]);
+    expect(writes).toEqual(['main.0 1024', 'podu1 1024']);
+    expect(tree.read('kubepods/burstable/podu1', 'cpu.max')).toBe('200000 100000');
+  });
+
+  it('creates no group', () => {
+    const { cgroups, tree } = world();
+    cgroups.resize(podOf('u1', sized('1Ki')), [{ name: 'main', run: 0 }]);
+    expect(tree.files()).toEqual({});
+    cgroups.prepare(podOf('u1', sized('1Ki')), 'main', 0);
+    cgroups.resize(podOf('u1', sized('1Ki')), [{ name: 'main', run: 1 }]);
+    expect(tree.children('kubepods/burstable/podu1')).toEqual(['main.0']);
   });
 });
 

@@ -101,6 +101,29 @@ export class PodCgroups {
     this.tree.apply(path, placementFiles(this.#placement(pod, name)));
   }
 
+  /**
+   * Changes the limits of a pod and of these runs of its containers. Those of the pod are raised before and lowered
+   * after: they always leave room for those of the containers. @throws CgroupError
+   */
+  resize(pod: KubePod, runs: readonly { readonly name: string; readonly run: number }[]): void {
+    const path = podCgroup(pod);
+    // A group is created only for a start.
+    if (this.tree.read(path, 'cgroup.procs') === undefined) return;
+    const { node } = this.#options;
+    const files = Object.entries(podFiles(node, pod, this.#hasExclusiveCpus(pod)));
+    const isLowered = ([file, text]: readonly [string, string]): boolean =>
+      limitIn(text) < limitIn(this.tree.read(path, file) ?? '');
+    const lowered = files.filter(isLowered);
+    this.tree.apply(path, Object.fromEntries(files.filter((each) => !lowered.includes(each))));
+    for (const { name, run } of runs) {
+      const container = containersOf(pod).find((each) => each.name === name);
+      const group = groupOf(pod, name, run);
+      if (container === undefined || this.tree.read(group, 'cgroup.procs') === undefined) continue;
+      this.tree.apply(group, containerFiles(node, pod, container, this.#placement(pod, name)));
+    }
+    this.tree.apply(path, Object.fromEntries(lowered));
+  }
+
   /** Processes that the kernel killed in this run for lack of memory. */
   oomKills(pod: KubePod, name: string, run: number): number {
     const events = this.tree.read(groupOf(pod, name, run), 'memory.events') ?? '';
@@ -180,6 +203,12 @@ export class PodCgroups {
 }
 
 export const groupOf = (pod: KubePod, name: string, run: number): string => `${podCgroup(pod)}/${name}.${run}`;
+
+/** The amount that a file begins with. `max` is none, as is a file without a number. */
+const limitIn = (text: string): number => {
+  const amount = Number.parseInt(text, 10);
+  return Number.isNaN(amount) ? Number.POSITIVE_INFINITY : amount;
+};
 
 const prefixed = (groups: Readonly<Record<string, Readonly<Record<string, string>>>>) =>
   Object.fromEntries(Object.entries(groups).map(([name, files]) => [`/${name}`, files]));

@@ -41,6 +41,12 @@ export interface ContainerEngine {
   killAll(): Promise<void>;
   /** Assigns the processors of a running container again. */
   place(container: ContainerRecord): void;
+  /**
+   * Changes the limits of these running containers to those of their spec, in this order.
+   *
+   * @throws Error when they cannot be changed while the containers run
+   */
+  resize(containers: readonly ContainerRecord[]): Promise<void>;
   /** Records when the output grew, if its lines have no times. */
   recordOutputTime(container: ContainerRecord): void;
   /** @param run restartCount of the run */

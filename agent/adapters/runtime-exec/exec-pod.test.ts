@@ -457,3 +457,90 @@ it('a container that waits for good is not tried again when another one restarts
   expect(starts()).toEqual(['main', 'other', 'other', 'other', 'other']);
   expect([await stateOf(), reads]).toEqual([{ kind: 'waiting', reason: fault.reason, message: 'bad' }, []]);
 });
+
+describe('a resize', () => {
+  const sized = (cpu: string, memory: string, more: Partial<Container> = {}): Container => ({
+    name: 'main',
+    ...more,
+    resources: { requests: { cpu }, limits: { memory } },
+  });
+  const RESTART = { resizePolicy: [{ resourceName: 'memory', restartPolicy: 'RestartContainer' }] };
+  const applied = { kind: 'applied' };
+  const resized = async () => engine.taken().filter((act) => !act.startsWith('check'));
+
+  it('changes the limits of a running container, and the next agent knows them', async () => {
+    await runtime.start(podOf('Always', [sized('1', '1Gi')]));
+    await resized();
+    expect(await runtime.resize?.(podOf('Always', [sized('2', '2Gi')]))).toEqual(applied);
+    expect(await resized()).toEqual(['resize main']);
+    await reopen();
+    const [pod] = await runtime.pods();
+    expect(pod?.pod?.spec?.containers).toEqual([sized('2', '2Gi')]);
+    expect(pod?.containers).toMatchObject([{ restartCount: 0, state: { kind: 'running' } }]);
+    expect(pod?.containers[0]?.resources).toBeUndefined();
+  });
+
+  it('that fails is shown, also by the next agent, and continues when it is repeated', async () => {
+    await runtime.start(podOf('Always', [sized('1', '1Gi')]));
+    engine.faults.set('resize', 'EBUSY');
+    const wanted = podOf('Always', [sized('2', '1Gi')]);
+    expect(await runtime.resize?.(wanted)).toEqual({ kind: 'failed', message: expect.stringMatching(/^EBUSY/) });
+    await reopen();
+    expect((await shown())?.resources).toEqual(sized('1', '1Gi').resources);
+    engine.faults.clear();
+    expect(await runtime.resize?.(wanted)).toEqual(applied);
+    expect(await shown()).not.toHaveProperty('resources');
+  });
+
+  it.each(['OnFailure', 'Always'])('restarts a container if its policy wants that, with %s', async (policy) => {
+    await runtime.start(podOf(policy, [sized('1', '1Gi', RESTART)]));
+    await resized();
+    expect(await runtime.resize?.(podOf(policy, [sized('1', '2Gi', RESTART)]))).toEqual(applied);
+    await time.pass(0);
+    expect(await resized()).toEqual(['SIGTERM main', 'start main']);
+    expect(events).toEqual(['Normal Killing: Container main resize requires restart']);
+    expect(await shown()).toMatchObject({ restartCount: 1, state: { kind: 'running' }, lastState: { exitCode: 0 } });
+    expect(await shown()).not.toHaveProperty('resources');
+    // Its policy applies again.
+    engine.exit('main', 0);
+    await time.pass(600_000);
+    expect((await resized()).includes('start main')).toBe(policy === 'Always');
+  });
+
+  it('asks a container once to restart, and the next agent asks again', async () => {
+    engine.ignored.set('main', ['SIGTERM']);
+    await runtime.start(podOf('OnFailure', [sized('1', '1Gi', RESTART)]));
+    const wanted = podOf('OnFailure', [sized('1', '2Gi', RESTART)]);
+    await runtime.resize?.(wanted);
+    await runtime.resize?.(wanted);
+    expect((await resized()).filter((act) => act === 'SIGTERM main')).toHaveLength(1);
+    expect((await shown())?.resources).toEqual(sized('1', '1Gi').resources);
+    await reopen();
+    await runtime.resize?.(wanted);
+    expect((await resized()).filter((act) => act === 'SIGTERM main')).toHaveLength(1);
+  });
+
+  it('lowers the memory of a container before it raises that of others', async () => {
+    const pod = (one: string, other: string) =>
+      podOf('Always', [sized('1', one), { ...sized('1', other), name: 'other' }]);
+    await runtime.start(pod('1Gi', '2Gi'));
+    await resized();
+    await runtime.resize?.(pod('2Gi', '1Gi'));
+    expect(await resized()).toEqual(['resize other main']);
+  });
+
+  it('waits for a container that starts, and does not change a terminated one', async () => {
+    engine.starts.set('main', () => undefined);
+    await runtime.start(podOf('Never', [sized('1', '1Gi'), { ...sized('1', '1Gi'), name: 'other' }]));
+    engine.exit('other', 0);
+    await resized();
+    const wanted = podOf('Never', [sized('2', '1Gi'), { ...sized('2', '1Gi'), name: 'other' }]);
+    expect(await runtime.resize?.(wanted)).toEqual(applied);
+    expect(await resized()).toEqual([]);
+    expect((await runtime.pods())[0]?.pod).toEqual(wanted);
+  });
+
+  it('is refused for a pod that is not known', async () => {
+    expect(await runtime.resize?.(podOf('Always'))).toMatchObject({ kind: 'failed' });
+  });
+});

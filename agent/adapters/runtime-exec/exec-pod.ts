@@ -22,6 +22,7 @@ import {
   type LogQuery,
   LogUnavailableError,
   type PodUsage,
+  type ResizeOutcome,
   type RunningCommand,
   type RunningContainer,
   type RunningPod,
@@ -31,6 +32,7 @@ import type { ProbeClient } from '../../ports/probe-client.ts';
 import type { AgentTime } from '../../ports/time.ts';
 import type { NodeEvent } from '../../rules/node-event.ts';
 import { offlineRunMs } from '../../rules/offline-stop.ts';
+import { containerResize, lowersMemory, memoryInUse, resourcesOf, withResources } from '../../rules/pod-resize.ts';
 import { nextBackOff } from '../../rules/restart-back-off.ts';
 import type { PodCgroups } from '../cgroup/pod-cgroups.ts';
 import type { CommandContext } from './container-commands.ts';
@@ -69,6 +71,8 @@ export interface ExecPodDependencies {
   readonly onEvent: (event: NodeEvent) => void;
 }
 
+const APPLIED: ResizeOutcome = Object.freeze({ kind: 'applied' });
+
 export class ExecPod {
   readonly #dependencies: ExecPodDependencies;
   readonly #processes: PodProcesses;
@@ -77,6 +81,8 @@ export class ExecPod {
   readonly #stop: PodStop;
   /** Runs, by containerId, with a postStart hook or a startup probe that has not succeeded yet. */
   readonly #hooksUnderWay = new Set<string>();
+  /** Runs, by containerId, that terminate for a resize. */
+  readonly #restarting = new Set<string>();
   /** By container: failed attempts in a row to find out what it starts with. */
   readonly #configFaults = new Map<string, number>();
   #isReadingInputs = false;
@@ -157,6 +163,59 @@ export class ExecPod {
     const { name, state, containerId = '' } = container;
     if (state.kind !== 'running' || this.#hooksUnderWay.has(containerId)) return false;
     return this.#processes.specOf(container).startupProbe === undefined || this.#dependencies.isStarted(name);
+  }
+
+  /** Allocates the resources of this pod to the containers, and applies them to those that run. Never rejects. */
+  async resize(pod: KubePod): Promise<ResizeOutcome> {
+    const processes = this.#processes;
+    const { record } = processes;
+    for (const container of record.containers) container.resources ??= resourcesOf(record.pod, container.name) ?? {};
+    record.pod = withResources(record.pod, (name) => resourcesOf(pod, name));
+    processes.save();
+    const updated: ContainerRecord[] = [];
+    for (const container of processes.running()) {
+      const change = containerResize(processes.specOf(container), container.resources ?? {});
+      if (change === 'nothing') delete container.resources;
+      if (change === 'update') updated.push(container);
+      if (change === 'restart') this.#restartForResize(container);
+    }
+    const outcome = updated.length === 0 ? APPLIED : await this.#update(updated);
+    processes.save();
+    return outcome;
+  }
+
+  async #update(updated: readonly ContainerRecord[]): Promise<ResizeOutcome> {
+    const { pod, record } = this.#processes;
+    const lowers = (container: ContainerRecord): boolean =>
+      lowersMemory(this.#processes.specOf(container), container.resources ?? {});
+    const resourcesNow = (name: string) => record.containers.find((each) => each.name === name)?.resources;
+    try {
+      const names = updated.map(({ name }) => name);
+      const inUse = memoryInUse(pod, withResources(pod, resourcesNow), names, await this.usage(false, ''));
+      if (inUse !== undefined) return { kind: 'failed', message: inUse };
+      await this.#engine.resize(updated.toSorted((one, other) => Number(lowers(other)) - Number(lowers(one))));
+    } catch (cause) {
+      return { kind: 'failed', message: (cause as Error).message };
+    }
+    for (const container of updated) delete container.resources;
+    return APPLIED;
+  }
+
+  /** Its limits are those of the next run. */
+  #restartForResize(container: ContainerRecord): void {
+    const { containerId = '', name } = container;
+    if (this.#restarting.has(containerId)) return;
+    this.#restarting.add(containerId);
+    container.restartsForResize = true;
+    const { log } = this.#dependencies;
+    const { pod, uid: podUid } = this.#processes;
+    const graceSeconds = pod.spec?.terminationGracePeriodSeconds ?? DEFAULT_GRACE_SECONDS;
+    void this.restart(name, graceSeconds, `Container ${name} resize requires restart`)
+      .catch((cause: unknown) => {
+        log.error('a container is killed: its termination failed', { podUid, cause: String(cause) });
+        if (container.containerId === containerId) this.#engine.signal(container, 'SIGKILL');
+      })
+      .finally(() => this.#restarting.delete(containerId));
   }
 
   /** Terminates one container gracefully. Its restart policy then applies. */
@@ -294,7 +353,9 @@ export class ExecPod {
     }
     if (state.kind === 'terminated') {
       const policy = this.#processes.pod.spec?.restartPolicy;
-      if (!restartsAfter(state.exitCode, this.#processes.specOf(container), policy)) return;
+      const isResized = container.restartsForResize === true;
+      delete container.restartsForResize;
+      if (!isResized && !restartsAfter(state.exitCode, this.#processes.specOf(container), policy)) return;
       this.#backOff(container, state);
     }
     const leftMs = (container.restart?.monotonicMs ?? 0) - this.#dependencies.time.monotonicMs();
@@ -433,6 +494,6 @@ export class ExecPod {
 const hasSucceeded = ({ state }: ContainerRecord): boolean => state.kind === 'terminated' && state.exitCode === 0;
 
 const viewOf = (container: ContainerRecord): RunningContainer => {
-  const { name, state, restartCount, lastState, lastContainerId, containerId } = container;
-  return { name, state, restartCount, ...defined({ lastState, lastContainerId, containerId }) };
+  const { name, state, restartCount, lastState, lastContainerId, containerId, resources } = container;
+  return { name, state, restartCount, ...defined({ lastState, lastContainerId, containerId, resources }) };
 };

@@ -11,7 +11,7 @@ import type { Container, KubePod } from '../../../shared/kinds/types.ts';
 import type { Log } from '../../../shared/observability/log.ts';
 import type { AgentTime } from '../../ports/time.ts';
 import { memoryLimitBytes, oomScoreAdjust, podCgroup } from '../../rules/cgroup-values.ts';
-import { containersOf } from '../../rules/pod-containers.ts';
+import { containersOf, type Container as LimitedContainer } from '../../rules/pod-containers.ts';
 import { groupOf, type PodCgroups } from '../cgroup/pod-cgroups.ts';
 import type { Launch } from './launch.ts';
 import type { LogName } from './log-file.ts';
@@ -192,9 +192,10 @@ export class PodProcesses {
   // ---- limits
 
   /** Creates the group of the current run. @throws CgroupError */
-  limitsOf({ name, restartCount }: ContainerRecord): LaunchLimits {
+  limitsOf(record: ContainerRecord): LaunchLimits {
     const { cgroups } = this.#dependencies;
-    const container = containersOf(this.pod).find((each) => each.name === name);
+    const { name, restartCount } = record;
+    const container = this.limited(record);
     const group = cgroups?.prepare(this.pod, name, restartCount);
     const memoryBytes = container === undefined ? 0 : memoryLimitBytes(container);
     return {
@@ -202,6 +203,12 @@ export class PodProcesses {
       dataBytesMax: memoryBytes > 0 && cgroups?.has('memory') !== true ? memoryBytes : undefined,
       oomScoreAdjust: container === undefined ? 0 : oomScoreAdjust(this.pod, container, totalmem()),
     };
+  }
+
+  /** The spec of a container, with the limits of its next run. */
+  limited(record: ContainerRecord): LimitedContainer | undefined {
+    if (record.state.kind !== 'running') delete record.resources;
+    return containersOf(this.pod).find(({ name }) => name === record.name);
   }
 
   /** Whether the kernel killed a process of the current run for lack of memory. False if that cannot be read. */

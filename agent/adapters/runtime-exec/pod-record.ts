@@ -4,7 +4,7 @@
  */
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Container, KubePod } from '../../../shared/kinds/types.ts';
+import type { Container, KubePod, ResourceRequirements } from '../../../shared/kinds/types.ts';
 import type { ContainerState } from '../../ports/pod-runtime.ts';
 import { makeDirectory } from '../system/directory.ts';
 import type { ProcessIdentity } from './process-table.ts';
@@ -38,11 +38,16 @@ export interface ContainerRecord {
   backOffMs?: number;
   /** When it is started again. */
   restart?: Moment;
+  /** What the current run has, if that may be other than in the spec: a resize does not apply to it yet. */
+  resources?: ResourceRequirements;
+  /** It terminates for a resize, and starts again whatever its restart policy is. */
+  restartsForResize?: boolean;
 }
 
 export interface PodRecord {
   readonly version: 1;
-  readonly pod: KubePod;
+  /** With the allocated resources. */
+  pod: KubePod;
   /** All init containers have completed. */
   initialised: boolean;
   /** No container of the pod starts any more. */

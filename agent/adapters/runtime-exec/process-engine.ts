@@ -2,6 +2,7 @@
 import type { ChildProcess } from 'node:child_process';
 import type { CommandResult, LogQuery, RunningCommand, StreamedCommand } from '../../ports/pod-runtime.ts';
 import type { AgentTime } from '../../ports/time.ts';
+import { resourcesOf } from '../../rules/pod-resize.ts';
 import type { PodCgroups } from '../cgroup/pod-cgroups.ts';
 import { commandResult } from './command-result.ts';
 import { type CommandContext, ContainerCommands } from './container-commands.ts';
@@ -22,6 +23,8 @@ export const EXIT_UNKNOWN = 137;
 /** Longest set-up of a process. Milliseconds. */
 const SET_UP_MS = 10_000;
 const SET_UP_POLL_MS = 20;
+const NO_MEMORY_GROUP =
+  'the memory limit of a running container cannot change without the controller memory of cgroup v2';
 const NO_MOUNTS = 'the mounts of the container are not set up yet';
 
 export interface ProcessEngineDependencies {
@@ -131,6 +134,19 @@ export class ProcessEngine implements ContainerEngine {
 
   place({ name, restartCount }: ContainerRecord): void {
     this.#dependencies.cgroups?.place(this.#processes.pod, name, restartCount);
+  }
+
+  async resize(containers: readonly ContainerRecord[]): Promise<void> {
+    const { cgroups } = this.#dependencies;
+    const { pod } = this.#processes;
+    const hasOtherLimit = ({ name, resources }: ContainerRecord): boolean =>
+      resources?.limits?.['memory'] !== resourcesOf(pod, name)?.limits?.['memory'];
+    // RLIMIT_DATA of a process is set before it starts.
+    if (cgroups?.has('memory') !== true && containers.some(hasOtherLimit)) throw new Error(NO_MEMORY_GROUP);
+    cgroups?.resize(
+      pod,
+      containers.map(({ name, restartCount }) => ({ name, run: restartCount })),
+    );
   }
 
   recordOutputTime(container: ContainerRecord): void {

@@ -122,12 +122,12 @@ export class RecordedPods {
     const pod = this.#pods.get(podUid)?.pod;
     this.#pods.delete(podUid);
     if (pod !== undefined) this.#options.cgroups?.discard(podCgroup(pod));
-    this.#applyNodeLimits();
+    this.applyNodeLimits();
     this.#removeDirectory(podUid);
   }
 
   /** The share of Burstable pods follows their requests. */
-  #applyNodeLimits(): void {
+  applyNodeLimits(): void {
     this.#options.cgroups?.applyNode(this.known().map(({ pod }) => pod));
   }
 
@@ -160,7 +160,7 @@ export class RecordedPods {
       processTable: this.#table,
     });
     this.#pods.set(uid, pod);
-    this.#applyNodeLimits();
+    this.applyNodeLimits();
     return pod;
   }
 

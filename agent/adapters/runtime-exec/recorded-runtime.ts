@@ -142,6 +142,11 @@ export function recordedRuntime(options: RecordedRuntimeOptions): RecordedRuntim
     async restartContainer(podUid, container, graceSeconds, message) {
       await recorded.get(podUid)?.restart(container, graceSeconds, message);
     },
+    async resize(pod) {
+      const outcome = await recorded.get(pod.metadata.uid ?? '')?.resize(pod);
+      recorded.applyNodeLimits();
+      return outcome ?? { kind: 'failed', message: `pod ${pod.metadata.uid} is not known to this node` };
+    },
     onEvent(listener) {
       eventListeners.push(listener);
     },

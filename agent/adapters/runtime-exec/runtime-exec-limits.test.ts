@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { KubeObject, KubePod } from '../../../shared/kinds/types.ts';
+import { recordsOf } from '../../../shared/kubernetes/normal-form.ts';
 import { podIn, shellPod, stateWithin, uidOf } from '../../../test/contract/pod-runtime.ts';
 import { silentLog } from '../../../test/support/agent-api.ts';
 import { type MemoryCgroups, memoryCgroups, podCgroups } from '../../../test/support/memory-cgroups.ts';
@@ -67,6 +68,23 @@ describe('a container with a memory limit, on a machine without the controller',
     await runtime.start(pod);
     await stateWithin(runtime, pod, 'terminated');
     expect(outputOf(pod)).toBe('65536\n65536\n');
+  });
+
+  it('keeps it while it runs: a resize of memory is not possible, one of cpu is', async () => {
+    const runtime = open(undefined);
+    const pod = shellPod(['sleep 300'], {}, limits('64Mi'));
+    await runtime.start(pod);
+    const resize = (more: object) => {
+      const containers = recordsOf(pod.spec?.['containers']).map((each) => ({ ...each, ...more }));
+      return runtime.resize?.({ ...pod, spec: { ...pod.spec, containers } });
+    };
+    expect(await resize(limits('96Mi'))).toEqual({
+      kind: 'failed',
+      message: 'the memory limit of a running container cannot change without the controller memory of cgroup v2',
+    });
+    expect(await resize({ resources: { requests: { cpu: '1' }, limits: { memory: '64Mi' } } })).toEqual({
+      kind: 'applied',
+    });
   });
 
   it('sees its own environment and none of the shell that started it', async () => {
@@ -175,6 +193,32 @@ describe('a container with a group', () => {
     expect(tree.files()[groupOf(pod)]).toMatchObject({ 'cpuset.cpus': '' });
     runtime.usePlacement?.(() => ({ cpus: [2, 3], memoryNodes: [1], exclusive: false }));
     expect(tree.files()[groupOf(pod)]).toMatchObject({ 'cpuset.cpus': '2-3', 'cpuset.mems': '1' });
+  });
+
+  it('gets the limits of a resize while it runs, but not less memory than it uses', async () => {
+    const runtime = open(tree);
+    const sized = (pod: KubeObject, cpu: string, memory: string): KubeObject => {
+      const resources = { requests: { cpu, memory }, limits: { memory } };
+      const containers = recordsOf(pod.spec?.['containers']).map((each) => ({ ...each, resources }));
+      return { ...pod, spec: { ...pod.spec, containers } };
+    };
+    const pod = sized(shellPod(['sleep 300']), '100m', '64Mi');
+    await runtime.start(pod);
+    const shares = () => Number(tree.read('kubepods/burstable', 'cpu.weight'));
+    const before = shares();
+    expect(await runtime.resize?.(sized(pod, '2', '128Mi'))).toEqual({ kind: 'applied' });
+    expect(shares()).toBeGreaterThan(before);
+    for (const group of [podCgroup(pod as KubePod), groupOf(pod)]) {
+      expect(tree.read(group, 'memory.max')).toBe(String(128 * MIB));
+      tree.set(group, 'memory.current', String(80 * MIB));
+    }
+    expect(await runtime.resize?.(sized(pod, '2', '64Mi'))).toEqual({
+      kind: 'failed',
+      message: expect.stringMatching(/^cannot decrease memory limits: \[attempting to set pod .* container "c0" /),
+    });
+    expect(tree.read(groupOf(pod), 'memory.max')).toBe(String(128 * MIB));
+    expect(await runtime.resize?.(sized(pod, '2', '96Mi'))).toEqual({ kind: 'applied' });
+    expect(tree.read(groupOf(pod), 'memory.max')).toBe(String(96 * MIB));
   });
 
   it('loses its groups with the pod', async () => {

@@ -28,7 +28,7 @@ import type { AgentTime } from '../../ports/time.ts';
 import type { CgroupNode } from '../../rules/cgroup-values.ts';
 import { imageNameFault } from '../../rules/image-name.ts';
 import { containersOf } from '../../rules/pod-containers.ts';
-import { podmanLimits, podmanPlacement } from '../../rules/podman-limits.ts';
+import { podmanLimits, podmanPlacement, podmanResources } from '../../rules/podman-limits.ts';
 import { podmanContainerName, podmanContainerPlan } from '../../rules/podman-pod.ts';
 import { TERMINATION_PATH } from '../runtime-exec/command-line.ts';
 import { commandResult } from '../runtime-exec/command-result.ts';
@@ -205,6 +205,18 @@ export class PodmanEngine implements ContainerEngine {
     );
   }
 
+  async resize(containers: readonly ContainerRecord[]): Promise<void> {
+    const { pod, uid } = this.#processes;
+    const { limits, placementOf } = this.#dependencies;
+    for (const { name, restartCount } of containers) {
+      const container = containersOf(pod).find((each) => each.name === name);
+      if (container === undefined) continue;
+      const options = podmanResources(limits, pod, container, placementOf(uid, name));
+      const call = ['update', ...options, podmanContainerName(uid, name, restartCount)];
+      await this.#podman.run(call, { timeoutMs: CALL_TIMEOUT_MS });
+    }
+  }
+
   /** Conmon writes the time of each line. */
   recordOutputTime(): void {}
 
@@ -277,11 +289,12 @@ export class PodmanEngine implements ContainerEngine {
     return () => this.#started(container, id, run, pidFile, startedAtMs);
   }
 
-  #limitsOf({ name }: ContainerRecord): readonly string[] {
+  #limitsOf(container: ContainerRecord): readonly string[] {
     const { pod, uid } = this.#processes;
     const { limits, placementOf } = this.#dependencies;
-    const container = containersOf(pod).find((each) => each.name === name);
-    return container === undefined ? [] : podmanLimits(limits, pod, container, placementOf(uid, name));
+    const { name } = container;
+    const spec = this.#processes.limited(container);
+    return spec === undefined ? [] : podmanLimits(limits, pod, spec, placementOf(uid, name));
   }
 
   /** Source: upstream pkg/kubelet/images/image_manager.go (EnsureImageExists). @throws CreationFault */

@@ -125,6 +125,20 @@ describe('podman', () => {
     expect(opened.limitWarning?.()).toBeUndefined();
   });
 
+  it('changes the limits of a running container for a resize', async () => {
+    const opened = open();
+    await opened.start(POD);
+    await running();
+    const [main] = POD.spec?.containers ?? [];
+    const resources = { requests: { cpu: '500m', memory: '1G' }, limits: { cpu: '1', memory: '3G' } };
+    const resized = { ...POD, spec: { ...POD.spec, containers: [{ ...main, resources }] } };
+    expect(await opened.resize?.(resized)).toEqual({ kind: 'applied' });
+    expect(calls('update')).toEqual([
+      'update --cpu-shares 512 --cpu-period 100000 --cpu-quota 100000 --memory 3000000000' +
+        ` --memory-swap 3500000000 nodekeeper-${UID}-main-0`,
+    ]);
+  });
+
   it('reports limits that it cannot change, and the pod runs', async () => {
     const opened = open('[ "$1" != update ] || { echo "no such option" >&2; exit 125; }');
     await opened.start(POD);

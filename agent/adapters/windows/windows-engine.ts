@@ -13,7 +13,6 @@ import type { ContainerMount } from '../../ports/container-inputs.ts';
 import type { CommandResult, LogQuery, RunningCommand, StreamedCommand } from '../../ports/pod-runtime.ts';
 import type { AgentTime } from '../../ports/time.ts';
 import { cpuQuotaOf, memoryLimitBytes, QUOTA_PERIOD_MICROSECONDS } from '../../rules/cgroup-values.ts';
-import { containersOf } from '../../rules/pod-containers.ts';
 import { mountPathBelow } from '../../rules/windows-pod.ts';
 import { type CommandLine, commandLine } from '../runtime-exec/command-line.ts';
 import { commandResult } from '../runtime-exec/command-result.ts';
@@ -157,7 +156,7 @@ export class WindowsEngine implements ContainerEngine {
   }
 
   #limitsOf(container: ContainerRecord) {
-    const spec = containersOf(this.#processes.pod).find(({ name }) => name === container.name);
+    const spec = this.#processes.limited(container);
     const memoryBytes = spec === undefined ? 0 : memoryLimitBytes(spec);
     const quota = spec === undefined ? 0 : cpuQuotaOf(spec);
     return {
@@ -321,6 +320,9 @@ export class WindowsEngine implements ContainerEngine {
   }
 
   place(): void {}
+
+  /** No resize of a pod is allocated on Windows. */
+  async resize(): Promise<void> {}
 
   recordOutputTime(container: ContainerRecord): void {
     const { name } = container;

@@ -46,5 +46,12 @@ export interface PodLoopDependencies {
   /** The first check of a new pod: a shutdown or a pressure of the node rejects it. */
   readonly gate: (pod: KubePod) => Admission;
   /** The last check, because admitting a pod assigns resources to it. */
-  readonly topology: { admit(pod: KubePod): Admission; release(podUid: string): void };
+  readonly topology: {
+    admit(pod: KubePod): Admission;
+    release(podUid: string): void;
+    /** Whether it assigns any. Absent: it does not. */
+    readonly assignsProcessors?: boolean;
+  };
+  /** Containers of Burstable pods may use swap. Absent: none may. */
+  readonly maySwap?: boolean;
 }

@@ -2,13 +2,11 @@
  * Decides for each new pod whether this node runs it: one after the other, in the order of their creation, before any
  * of them starts. A pod that already runs stays admitted.
  */
-import { defined } from '../../../shared/defined.ts';
 import type { KubeNode } from '../../../shared/kinds/types.ts';
-import { answeredWith, describeAnswer, objectIn } from '../../rules/kube-answer.ts';
-import { nodePath } from '../../rules/lease.ts';
 import { type Admission, admitPod, type Refusal } from '../../rules/pod-admission.ts';
 import { rejectedStatus } from '../../rules/pod-status.ts';
 import type { PodLoopDependencies } from './dependencies.ts';
+import { ownNode } from './own-node.ts';
 import { byAge, hasFinished, isDeleted, logFields, type PodEntry } from './pod-entry.ts';
 
 export class PodAdmissions {
@@ -30,7 +28,7 @@ export class PodAdmissions {
     if (fresh.length === 0) return true;
     const refusals = new Map(fresh.map((entry) => [entry, this.#refusalBefore(entry)]));
     const isNodeNeeded = fresh.some((entry) => refusals.get(entry) === undefined);
-    const node = isNodeNeeded ? await this.#ownNode(stop) : undefined;
+    const node = isNodeNeeded ? await ownNode(this.#dependencies, 'no pod is admitted', stop) : undefined;
     for (const entry of fresh) {
       const verdict = refusals.get(entry) ?? (node === undefined ? undefined : this.#verdictOn(entry, node));
       if (verdict === undefined) return false;
@@ -67,16 +65,6 @@ export class PodAdmissions {
     if (runtime.refusal !== undefined) return { kind: 'refused', ...runtime.refusal };
     const verdict = gate(pod);
     return verdict.kind === 'refused' ? verdict : undefined;
-  }
-
-  async #ownNode(signal?: AbortSignal): Promise<KubeNode | undefined> {
-    const { api, nodeName, log } = this.#dependencies;
-    const answer = await api.send({ method: 'GET', path: nodePath(nodeName), ...defined({ signal }) });
-    const node = answeredWith(answer, 200) ? objectIn<KubeNode>(answer) : undefined;
-    if (node === undefined && !signal?.aborted) {
-      log.warn('the Node cannot be read, so no pod is admitted', { why: describeAnswer(answer) });
-    }
-    return node;
   }
 
   #verdictOn(entry: PodEntry, node: KubeNode): Admission {

@@ -5,6 +5,7 @@ import { textOf } from '../../../shared/kubernetes/normal-form.ts';
 import { parseTimeMs } from '../../../shared/kubernetes/time.ts';
 import { isStaticPod } from '../../rules/critical-pod.ts';
 import type { ClockReading } from '../../rules/offline-stop.ts';
+import { type ResizeProgress, resourcesOf, withResources } from '../../rules/pod-resize.ts';
 import { hasEnded } from '../../rules/pod-status.ts';
 import type { PodStatus } from '../../rules/shutdown-status.ts';
 
@@ -17,9 +18,18 @@ export interface PodKill {
   readonly isOfflineStop?: boolean;
 }
 
+export type PendingResize = NonNullable<ResizeProgress['pending']> & { readonly sinceMs: number };
+
 export interface PodEntry {
   readonly uid: string;
+  /** Its containers have the resources that this node allocated. */
   pod: KubePod;
+  /** The pod of the API, if it wants other resources than allocated. */
+  desired?: KubePod;
+  /** Why `desired` is not allocated, once that was decided. */
+  pendingResize?: PendingResize;
+  /** The last allocated resize, until the containers run with it. */
+  resizing?: NonNullable<ResizeProgress['inProgress']>;
   /** The pod that shows a static pod in the API. */
   mirror?: KubePod;
   /** Whether the last list of the API, or a file for a static pod, contains it. */
@@ -75,6 +85,16 @@ export const newPodEntry = (pod: KubePod, present: boolean): PodEntry => ({
   syncAgain: false,
   failures: 0,
 });
+
+/**
+ * The pod of the API, with the resources that are allocated to it. `desired`: it wants others.
+ *
+ * @param allocated undefined: it gets what it wants
+ */
+export function asAllocated(listed: KubePod, allocated: KubePod | undefined): Pick<PodEntry, 'pod' | 'desired'> {
+  const pod = allocated === undefined ? listed : withResources(listed, (name) => resourcesOf(allocated, name));
+  return pod === listed ? { pod } : { pod, desired: listed };
+}
 
 export const logFields = ({ pod }: PodEntry) => ({
   namespace: pod.metadata.namespace,

@@ -19,7 +19,8 @@ import { answeredWith, describeAnswer, objectIn } from '../../rules/kube-answer.
 import { WAITING_FOR_HEARTBEAT, waitingStatus, waitMessage } from '../../rules/offline-stop.ts';
 import { deletionGraceSeconds } from '../../rules/pod-grace.ts';
 import { finalPodDeletion, isPodMissing, podStatusReport } from '../../rules/pod-requests.ts';
-import { hasEnded, type ProbedReadiness, podStatusOf } from '../../rules/pod-status.ts';
+import { resizeEvent, resourcesOf, sameResources } from '../../rules/pod-resize.ts';
+import { actualResources, hasEnded, type ProbedReadiness, podStatusOf } from '../../rules/pod-status.ts';
 import type { PodStatus } from '../../rules/shutdown-status.ts';
 import { mirrorCreation } from '../../rules/static-pod.ts';
 import { waitAtMost } from '../bounded-wait.ts';
@@ -52,6 +53,17 @@ export function stopGraceSeconds(entry: PodEntry): number | undefined {
   if (requested.length === 0 && hasFinished(entry)) requested.push(killRequest(pod, undefined).graceSeconds);
   return requested.length === 0 ? undefined : Math.min(...requested);
 }
+
+/** Whether a running container, or a record of the runtime, has other resources than those that are allocated. */
+const needsResize = (pod: KubePod, running: RunningPod | undefined): boolean =>
+  running?.pod !== undefined &&
+  containersOf(running).some((container) => {
+    const { name } = container;
+    const allocated = resourcesOf(pod, name);
+    if (allocated === undefined) return false;
+    const recorded = running.pod === undefined ? undefined : resourcesOf(running.pod, name);
+    return !sameResources(allocated, actualResources(running, container) ?? recorded);
+  });
 
 export interface PodSyncDependencies extends PodLoopDependencies {
   readonly entries: Map<string, PodEntry>;
@@ -91,14 +103,40 @@ export class PodSync {
     if (entry.admission !== 'admitted') return;
     if (entry.started) this.#dependencies.inputs.changed(entry.pod);
     else if (!(await this.#tryStart(entry))) return this.#waitForHeartbeat(entry);
-    const running = await this.#view.podWithUid(entry.uid);
+    const running = await this.#resized(entry, await this.#view.podWithUid(entry.uid));
     for (const event of dueContainerEvents(entry, running)) this.#dependencies.recordEvent(entry.pod, event);
     entry.adopted = false;
     this.#dependencies.probes.update(entry.pod, running);
     entry.status = this.#statusOf(entry, running);
+    if (isTerminal(entry.status)) this.#retryDeferred();
     // Sidecars outlive the main containers. The next step stops them, before the status reports the last phase.
     if (isTerminal(entry.status) && isRunning(running)) entry.syncAgain = true;
     else await this.#reportRemembered(entry);
+    if (entry.resizing?.error !== undefined) throw new PodSyncError(`resize: ${entry.resizing.error}`);
+  }
+
+  /** Lets the containers run with the allocated resources. Returns what runs then. */
+  async #resized(entry: PodEntry, running: RunningPod | undefined): Promise<RunningPod | undefined> {
+    const { runtime, recordEvent } = this.#dependencies;
+    const { generation } = entry.resizing ?? entry.pod.metadata;
+    if (!needsResize(entry.pod, running)) {
+      if (entry.resizing !== undefined) recordEvent(entry.pod, resizeEvent('completed', entry.pod, generation));
+      delete entry.resizing;
+      return running;
+    }
+    const outcome = await runtime.resize?.(entry.pod);
+    const error = outcome?.kind === 'failed' ? outcome.message : undefined;
+    if (error !== undefined && error !== entry.resizing?.error)
+      recordEvent(entry.pod, resizeEvent('failed', entry.pod, generation, error));
+    entry.resizing = defined({ generation, error });
+    const after = await this.#view.podWithUid(entry.uid);
+    return needsResize(entry.pod, after) ? after : this.#resized(entry, after);
+  }
+
+  /** The pod of this step needs nothing any more: a resize that did not fit may fit now. */
+  #retryDeferred(): void {
+    const { entries, requestList } = this.#dependencies;
+    if ([...entries.values()].some(({ pendingResize }) => pendingResize?.reason === 'Deferred')) requestList();
   }
 
   /** False if the pod must not start without a list after an answered heartbeat. */
@@ -180,7 +218,9 @@ export class PodSync {
     const probed: ProbedReadiness = (container) => probes.readinessOf(entry.uid, container);
     const mayStart = running !== undefined;
     const { pod } = entry;
-    return podStatusOf({ pod, running, before, nowMs: time.nowMs(), hostIp: hostIp(), probed, mayStart, isLast });
+    const resize = { pending: entry.pendingResize, inProgress: entry.resizing };
+    const facts = { pod, running, before, nowMs: time.nowMs(), hostIp: hostIp(), probed, mayStart, isLast };
+    return podStatusOf({ ...facts, resize });
   }
 
   async #lastStatusOf(entry: PodEntry): Promise<PodStatus> {
@@ -193,6 +233,7 @@ export class PodSync {
       // A pod that the agent terminates has failed, even if its containers exit with code 0.
       entry.status = { ...(entry.status ?? entry.pod.status), phase: 'Failed' };
       entry.status = kill.change(await this.#lastStatusOf(entry));
+      this.#retryDeferred();
     }
     try {
       await this.#reportStatus(entry, LAST_REPORT_TIMEOUT_MS);
@@ -232,6 +273,7 @@ export class PodSync {
     topology.release(entry.uid);
     entry.kill?.done.resolve();
     entries.delete(entry.uid);
+    this.#retryDeferred();
   }
 
   /** The pod that shows a static pod in the API. Undefined before this node is registered. */
@@ -260,7 +302,8 @@ export class PodSync {
     if (shown === undefined) return;
     const text = JSON.stringify(status);
     if (status === undefined || entry.reported === text) return;
-    const report = podStatusReport(shown, status);
+    const before = entry.reported === undefined ? undefined : (JSON.parse(entry.reported) as PodStatus);
+    const report = podStatusReport(shown, status, before);
     const answer = await this.#dependencies.api.send({ ...report, ...defined({ timeoutMs }) });
     if (answeredWith(answer, 200)) {
       entry.reported = text;
