@@ -100,8 +100,11 @@ export function expectedLoads(nodes: number, policy: Policy) {
   } satisfies Record<string, ExpectedLoad>;
 }
 
+/** Sums of fractions are not exact: 14.000000000000002 units are 14. */
+const wholeUnits = (units: number): number => Math.ceil(Number(units.toFixed(6)));
+
 const startUnits = (expected: number): number =>
-  Math.max(UNITS_MIN, Math.ceil((expected * 100) / TARGET_UTILIZATION_PERCENT));
+  Math.max(UNITS_MIN, wholeUnits((expected * 100) / TARGET_UTILIZATION_PERCENT));
 
 type BillingProps = Pick<TableProps, 'billingMode' | 'readCapacity' | 'writeCapacity' | 'warmThroughput'>;
 
