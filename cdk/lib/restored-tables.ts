@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { Token } from 'aws-cdk-lib';
 import { InvalidPropsError, type PropFault } from './cluster-options.ts';
 
 /** Tables from a restore, used instead of the stack's own tables (docs/operations/back-up-and-restore.md). */
@@ -40,6 +41,7 @@ export function requireRestoredTables(given: unknown): RestoredTables {
   for (const name of ['health', 'objects', 'control']) {
     const tableArn = tables[name]?.['tableArn'];
     const prop = `restoredTables.${name}`;
+    if (Token.isUnresolved(tableArn)) continue;
     if (typeof tableArn !== 'string' || !TABLE_ARN.test(tableArn)) {
       faults.push({ prop: `${prop}.tableArn`, value: tableArn, rule: 'must be the ARN of a table' });
       continue;

@@ -4,10 +4,12 @@
  * S3 and CloudFormation are stood in for. The provider "archive" is not here: its zip files are written by the test.
  */
 import { execFile } from 'node:child_process';
+import { X509Certificate } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { repositoryRoot } from '../../cdk/lib/function-names.ts';
 import { functionList } from '../../functions/function-list.ts';
 import { buildTerraformModule } from '../../scripts/release/terraform/build.ts';
 import { type DeployedByRequests, startDeployedByRequests } from '../support/deployed-by-requests.ts';
@@ -83,9 +85,27 @@ output "endpoint" {
   );
 }
 
-const ENTRY = `  access_entries = [{ arn = "arn:aws:iam::111122223333:role/Team", groups = ["nodekeeper:admins"] }]`;
-const POLICY = `  policy              = { nodeMonitorGracePeriodSeconds = 60, fullDisruption = "hold" }
-  account_concurrency = 10`;
+const ENTRY = `  access_entries = [
+    { arn = "arn:aws:iam::111122223333:role/Team", username = "{{SessionName}}", groups = ["nodekeeper:admins"] }
+  ]`;
+const PUBLIC_KEY = new X509Certificate(
+  readFileSync(join(repositoryRoot, 'test/fixtures/instance-identity/cert.pem')),
+).publicKey.export({ type: 'spki', format: 'pem' });
+const POLICY = `  policy              = { nodeMonitorGracePeriodSeconds = 60, fullDisruption = "hold", apiUrl = "on" }
+  account_concurrency = 10
+  capacity            = { provisioned_nodes = 5000 }
+  log_retention_days  = 7
+  runbook_base_url    = "https://git.example/"
+  network = {
+    subnet_ids         = ["subnet-11111111", "subnet-22222222"]
+    security_group_ids = ["sg-11111111"]
+  }
+  custom_domain = {
+    domain_name     = "nodes.example.com"
+    certificate_arn = "arn:aws:acm:eu-central-1:111122223333:certificate/01234567-89ab-cdef-0123-456789abcdef"
+  }
+  instance_identity_public_key = <<EOT
+${PUBLIC_KEY}EOT`;
 const isCode = (change: string): boolean => change.endsWith('.zip');
 
 describe.skipIf(PLUGINS === '')(`terraform apply${SKIPPED}`, () => {
@@ -128,25 +148,37 @@ describe.skipIf(PLUGINS === '')(`terraform apply${SKIPPED}`, () => {
     const stack = cloud.stacks.get('Nodekeeper')!;
     expect(stack.parameters).toMatchObject({ ClusterId: 'nodekeeper', StaticTokens: '[]', CodeBucket: name });
     expect(stack.code).toHaveLength(NAMES.length);
+    expect(stack.template).toContain('{"ThrottlingRateLimit":1000,"ThrottlingBurstLimit":2000}');
     expect(JSON.parse(stack.parameters['Policy']!)).toEqual({
       nodeMonitorGracePeriodSeconds: 60,
       fullDisruption: 'hold',
+      apiUrl: 'on',
+      watchMode: 'longPoll',
     });
     expect(stack.parameters).toMatchObject({
       DetectionSeconds: '65',
-      ReserveExecutions: 'false',
+      ReservedApi: '',
       MarkConcurrencyMax: '2',
+      LongPoll: 'true',
+      NetworkIpv6: 'false',
+      SubnetIds: 'subnet-11111111,subnet-22222222',
+      ProvisionedCapacity: 'true',
+      HealthReadUnits: '88',
+      RequestsPerSecondMax: '1000',
+      NoEnrolment: 'false',
+      RunbookBaseUrl: 'https://git.example',
     });
   });
 
   it('refuses a policy that functions would refuse, with every fault', { timeout: COMMAND_MS }, async () => {
     const before = cloud.changes.length;
-    const wrong = POLICY.replace('60', '20').replace('"hold"', '"hold", watchMode = "stream"');
+    const wrong = POLICY.replace('60', '20').replace('"hold"', '"hold", watchMode = "stream", beatIntervalSeconds = 5');
     writeConfiguration(cloud.url, `${ENTRY}\n${wrong}`);
     const { code, output } = await terraform('apply', '-auto-approve');
     const text = output.replaceAll(/\s+/g, ' ');
     expect(text).toContain('policy.nodeMonitorGracePeriodSeconds must be a whole number from 23 to 31536000: 20');
-    expect(text).toContain('policy.watchMode is no input of this module: "stream"');
+    expect(text).toContain('policy.beatIntervalSeconds is no input of this module: 5');
+    expect(text).toContain('policy.watchMode must be longPoll with network');
     expect(code).toBe(1);
     expect(cloud.changes.slice(before)).toEqual([]);
   });

@@ -33,7 +33,10 @@ export async function parseHcl(
   const all: Record<string, Record<string, unknown>> = {};
   for (const [name, text] of files) {
     for (const [kind, blocks] of Object.entries(await parser.parse(name, text))) {
-      all[kind] = Array.isArray(blocks) ? blocks : merged(all[kind] ?? {}, blocks);
+      const before = all[kind];
+      all[kind] = Array.isArray(blocks)
+        ? ([...(Array.isArray(before) ? before : []), ...blocks] as unknown as Record<string, unknown>)
+        : merged(before ?? {}, blocks);
     }
   }
   return all;

@@ -1,10 +1,10 @@
-/** The Terraform module: `scripts/release/terraform/module`, with the templates and the code of the functions. */
+/** The Terraform module: `scripts/release/terraform/module`, with the template and the code of the functions. */
 import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { functionList } from '../../../functions/function-list.ts';
 import { packFolder } from '../archive.ts';
 import { ROOT } from '../manifest.ts';
-import { codeHash, codeOf, moduleSettings, optionSets, templateName, templateOf } from './templates.ts';
+import { codeHash, codeOf, moduleSettings, templatesOfModule } from './templates.ts';
 
 const MODULE = join(ROOT, 'scripts/release/terraform/module');
 
@@ -15,8 +15,8 @@ export function buildTerraformModule(folder: string): void {
   cpSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'));
   const templates = join(folder, 'templates');
   mkdirSync(templates);
-  for (const set of optionSets) {
-    writeFileSync(join(templates, templateName(set)), `${JSON.stringify(templateOf(set))}\n`);
+  for (const [name, template] of Object.entries(templatesOfModule())) {
+    writeFileSync(join(templates, `${name}.json`), `${JSON.stringify(template)}\n`);
   }
   for (const { name } of functionList) {
     const directory = join(folder, 'functions', name);

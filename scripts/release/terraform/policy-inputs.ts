@@ -1,5 +1,6 @@
 /**
- * Policy fields that are inputs of the module. Each changes only what functions read: one template serves all values.
+ * Policy fields that are inputs of the module. Each changes what functions read, a threshold or an option of the
+ * template (options.ts).
  * Terraform cannot run the rules of a policy. So a field has the range that they leave it beside defaults.
  */
 import { parsePolicy } from '../../../shared/config/policy.ts';
@@ -8,7 +9,7 @@ import { defaultPolicy, type Policy } from '../../../shared/fleet/policy.ts';
 /** What main.tf checks. `rule` is its message. */
 export type PolicyInput =
   | { readonly rule: string; readonly least: number; readonly most: number; readonly isWhole: boolean }
-  | { readonly rule: string; readonly values: readonly (string | boolean)[] };
+  | { readonly rule: string; readonly values: readonly (string | number | boolean)[] };
 
 /** No rule relates one of these to another. */
 const NUMBERS = [
@@ -20,24 +21,39 @@ const NUMBERS = [
   'unhealthyZoneThreshold',
   'podEvictionTimeoutSeconds',
   'automaticOutOfServiceAfterSeconds',
+  'cloudYoungInstanceSeconds',
   'forceDetachTimeoutSeconds',
+  'orphanQuarantineSeconds',
   'terminatedPodGcThreshold',
   'concurrentWatchesMax',
   'watchQuietSeconds',
+  'percentageOfNodesToScore',
+  'pendingPodAlarmSeconds',
+  'workloadShortageAlarmSeconds',
   'nodesMarkedPerTickMax',
+  'nodesQueuedPerZoneMax',
   'maxPlannedSilenceSeconds',
   'flapThreshold',
+  'flapWindowSeconds',
+  'flapStableSeconds',
 ] as const satisfies readonly (keyof Policy)[];
 const WORDS = {
   fullDisruption: ['normal', 'hold'],
+  ingestGate: ['on', 'off'],
+  tickGate: ['on', 'off'],
   automaticOutOfService: ['off', 'stopped', 'terminated'],
   disableForceDetachOnTimeout: [true, false],
+  podGcPeriodSeconds: [1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30, 60],
   unenforcedKinds: ['warn', 'refuse'],
+  watchMode: ['stream', 'longPoll'],
+  heartbeatUrl: ['on', 'off'],
+  apiUrl: ['on', 'off'],
   scheduling: ['on', 'off'],
   preemption: ['on', 'off'],
   defaultTopologySpread: ['system', 'none'],
+  schedulerGate: ['hold', 'off'],
   flapEffect: ['NoSchedule', 'PreferNoSchedule'],
-} as const satisfies Partial<Record<keyof Policy, readonly (string | boolean)[]>>;
+} as const satisfies Partial<Record<keyof Policy, readonly (string | number | boolean)[]>>;
 
 /** Above each field's own bound. */
 const BOUND = 100_000_000;

@@ -1,6 +1,6 @@
 /**
- * The templates of the Terraform module: one for each set of options that changes which resources there are. What only
- * changes values is a parameter. The code of the functions is where the parameters say: neither the CDK nor its
+ * The template of the Terraform module: one for all its inputs. What changes resources is an option (options.ts), what
+ * only changes values is a parameter. The code of the functions is where the parameters say: neither the CDK nor its
  * bootstrap stack is needed.
  */
 import { createHash } from 'node:crypto';
@@ -8,91 +8,47 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { App, CfnParameter, DefaultStackSynthesizer, type IStackSynthesizer, Stack } from 'aws-cdk-lib';
-import { Encryption } from '../../../cdk/lib/cluster-options.ts';
-import type { NodekeeperClusterProps } from '../../../cdk/lib/cluster-props.ts';
-import {
-  MARK_CONCURRENCY,
-  MARK_CONCURRENCY_MIN,
-  MARK_SHARE,
-  reservedConcurrencyOf,
-  UNRESERVED_MIN,
-} from '../../../cdk/lib/concurrency.ts';
 import { handlerBundles } from '../../../cdk/lib/handler-bundles.ts';
+import { constructIdOf } from '../../../cdk/lib/manifest-function.ts';
 import { NodekeeperCluster } from '../../../cdk/lib/nodekeeper-cluster.ts';
 import { type FunctionName, functionList } from '../../../functions/function-list.ts';
-import { defined } from '../../../shared/defined.ts';
 import { defaultPolicy } from '../../../shared/fleet/policy.ts';
 import { ROOT } from '../manifest.ts';
+import { mergedTemplate, type Template, type TemplateResource } from './one-template.ts';
+import { options, propsWith, valuesIn, withOptionsBelow } from './options.ts';
 import { policyInputs } from './policy-inputs.ts';
 
 /** The function that reads the access entries, from a file beside its code. The module adds it. */
 const ACCESS_ENTRIES_READER: FunctionName = 'api';
 
-export interface OptionSet {
-  readonly nodesMax: number;
-  /** Whether the functions call AWS from subnets of the user. Watches are then answered by polls (docs/network.md). */
-  readonly network: boolean;
-  /** Whether a key of the account encrypts. The stack creates it. */
-  readonly customerKey: boolean;
-  /** Whether a topic is notified of alarms. */
-  readonly alarmTopic: boolean;
-}
-
-const YES_NO = [false, true];
-const NODES_MAX = [1_000, 10_000];
-export const optionSets: readonly OptionSet[] = NODES_MAX.flatMap((nodesMax) =>
-  YES_NO.flatMap((network) =>
-    YES_NO.flatMap((customerKey) => YES_NO.map((alarmTopic) => ({ nodesMax, network, customerKey, alarmTopic }))),
-  ),
-);
-
-/** Name of the file of a set. main.tf makes it of its variables. */
-export const templateName = ({ nodesMax, network, customerKey, alarmTopic }: OptionSet): string =>
-  `${nodesMax}-${network ? 'vpc' : 'public'}-${customerKey ? 'key' : 'aws'}-${alarmTopic ? 'topic' : 'silent'}.json`;
-
-/** Props with these values, or with tokens of parameters in their place. */
-export interface OptionValues {
-  readonly clusterId: string;
-  readonly subnetIds: string[];
-  readonly securityGroupIds: string[];
-  readonly alarmTopicArn: string;
-  readonly policy?: NodekeeperClusterProps['policy'];
-  readonly accountConcurrency?: number;
-  readonly permissionsBoundaryArn?: string;
-}
-
-/** With private subnets a watch is answered by polls. */
-const policyOfSet = ({ network }: OptionSet): NodekeeperClusterProps['policy'] =>
-  network ? { watchMode: 'longPoll' } : {};
-
-export const propsOf = (set: OptionSet, values: OptionValues): NodekeeperClusterProps => ({
-  outputPrefix: '',
-  clusterId: values.clusterId,
-  nodesMax: set.nodesMax,
-  policy: { ...policyOfSet(set), ...values.policy },
-  ...defined({ accountConcurrency: values.accountConcurrency, permissionsBoundaryArn: values.permissionsBoundaryArn }),
-  ...(set.network ? { network: { subnetIds: values.subnetIds, securityGroupIds: values.securityGroupIds } } : {}),
-  ...(set.customerKey ? { encryption: Encryption.customerManaged() } : {}),
-  ...(set.alarmTopic ? { alarmTopicArn: values.alarmTopicArn } : {}),
-});
-
-export interface Template {
-  readonly Parameters: Readonly<Record<string, { readonly Type: string }>>;
-  readonly Resources: Readonly<Record<string, TemplateResource>>;
-  readonly Outputs: Readonly<Record<string, { readonly Description?: string }>>;
-  readonly [section: string]: unknown;
-}
-export interface TemplateResource {
-  readonly Type: string;
-  readonly Properties: Readonly<Record<string, unknown>>;
-  readonly Metadata?: Readonly<Record<string, unknown>>;
-}
-
 /** The CDK's own rules, which test/cdk applies to every pair of options: four fifths of a synthesis. */
 const VALIDATION = 'CDK_VALIDATION';
 
-/** @returns the template of a set, as CloudFormation reads it */
-export function templateOf(set: OptionSet): Template {
+/**
+ * The templates by the names of their files: what happens to the tables with the stack is an attribute, for which
+ * CloudFormation has no conditions.
+ */
+export function templatesOfModule(): Readonly<Record<'retain' | 'destroy', Template>> {
+  const found = new Set<Place>();
+  const templateWith = (name?: string): Template =>
+    withPlaces(synthesised(name === undefined ? [] : withOptionsBelow(name)), found);
+  const names = options.map(({ name }) => name);
+  const variants = options.map(({ name, over, group }) => {
+    return {
+      option: name,
+      over: over === undefined ? 0 : names.indexOf(over) + 1,
+      group,
+      template: templateWith(name),
+    };
+  });
+  const retain = withCodeOfModule(mergedTemplate(templateWith(), variants));
+  const missing = PLACES.filter((place) => !found.has(place));
+  if (missing.length > 0) throw new Error(`the template has no place for ${missing.join(', ')}`);
+  return { retain, destroy: withTablesDeleted(retain) };
+}
+
+/** The template of a cluster with these options, with tokens in place of values. */
+function synthesised(names: readonly string[]): Template {
   const outdir = mkdtempSync(join(tmpdir(), 'nodekeeper-terraform-'));
   const before = process.env[VALIDATION];
   process.env[VALIDATION] = 'false';
@@ -102,9 +58,10 @@ export function templateOf(set: OptionSet): Template {
       description: 'The Kubernetes node controller without a control plane',
       synthesizer: new DefaultStackSynthesizer({ generateBootstrapVersionRule: false }) as IStackSynthesizer,
     });
-    new NodekeeperCluster(stack, 'Cluster', propsOf(set, parametersOf(stack, set)));
+    const clusterId = parametersOf(stack);
+    new NodekeeperCluster(stack, 'Cluster', propsWith(names, clusterId, valuesIn(stack)));
     const { template } = app.synth().getStackByName('Nodekeeper');
-    return withCodeOfModule(withInputs(template as Template));
+    return template as Template;
   } finally {
     rmSync(outdir, { recursive: true, force: true });
     if (before === undefined) delete process.env[VALIDATION];
@@ -118,114 +75,205 @@ function contextOfProject(): Record<string, unknown> {
   return { ...context, 'aws:cdk:bundling-stacks': [] };
 }
 
-function parametersOf(stack: Stack, set: OptionSet): OptionValues {
+/** Parameters of values that the CDK computes, or that only the module has. @returns the token of the cluster's name */
+function parametersOf(stack: Stack): string {
   const text = (id: string, description: string, allowedPattern?: string): CfnParameter =>
     new CfnParameter(stack, id, { description, ...(allowedPattern === undefined ? {} : { allowedPattern }) });
-  const list = (id: string, type: string, description: string): string[] =>
-    new CfnParameter(stack, id, { type, description }).valueAsList;
   text('CodeBucket', 'Bucket of the code of the functions');
   text('CodePrefix', 'Prefix of its keys');
-  text('AccessEntriesHash', 'SHA-256 of the access entries, part of the key of the code that contains them');
-  text(INPUTS.policy, 'Policy fields as JSON');
-  text(INPUTS.detectionSeconds, 'Grace period and one tick, for the dashboard', '[0-9]+');
-  text(INPUTS.reserveExecutions, 'Whether executions are reserved for functions', 'true|false');
-  text(INPUTS.markConcurrencyMax, 'Executions that mark nodes at once', '[0-9]+');
-  text(INPUTS.permissionsBoundaryArn, 'IAM policy that limits every role; empty: none');
-  return {
-    clusterId: text('ClusterId', 'Name of the cluster', '[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?').valueAsString,
-    subnetIds: set.network ? list('SubnetIds', 'List<AWS::EC2::Subnet::Id>', 'Subnets of the functions') : [],
-    securityGroupIds: set.network
-      ? list('SecurityGroupIds', 'List<AWS::EC2::SecurityGroup::Id>', 'Security groups of the functions')
-      : [],
-    alarmTopicArn: set.alarmTopic ? text('AlarmTopicArn', 'Topic that is notified of alarms').valueAsString : '',
-  };
+  text('AccessEntriesHash', 'SHA-256 of the files that the module adds to the code of api, part of its key');
+  text('Policy', 'Policy fields as JSON');
+  for (const place of PLACES.filter((each) => each !== 'Policy')) text(place, 'A number (main.tf)', '[0-9]+');
+  for (const { name } of functionList)
+    text(reservationOf(name), `Executions reserved for ${name}; empty: none`, '[0-9]*');
+  return text('ClusterId', 'Name of the cluster', '[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?').valueAsString;
 }
 
-/** Parameters of what only changes values, which the CDK computes. */
-const INPUTS = {
-  policy: 'Policy',
-  detectionSeconds: 'DetectionSeconds',
-  reserveExecutions: 'ReserveExecutions',
-  markConcurrencyMax: 'MarkConcurrencyMax',
-  permissionsBoundaryArn: 'PermissionsBoundaryArn',
-} as const;
-const RESERVES = 'ReservesExecutions';
-const HAS_BOUNDARY = 'HasPermissionsBoundary';
+/** Parameters in place of values that the CDK computes. */
+const PLACES = [
+  'Policy',
+  'DetectionSeconds',
+  'MarkConcurrencyMax',
+  'RequestsPerSecondMax',
+  'RequestsBurstMax',
+  'RefusedPerMinute',
+  'PendingPodAlarmSeconds',
+  'WorkloadShortageAlarmSeconds',
+  'RecoveryDays',
+  'HealthReadUnits',
+  'HealthReadUnitsMin',
+  'HealthReadUnitsMax',
+  'HealthReadUnitsWarm',
+  'HealthWriteUnits',
+  'HealthWriteUnitsMin',
+  'HealthWriteUnitsMax',
+  'HealthWriteUnitsWarm',
+  'ObjectsReadUnits',
+  'ObjectsReadUnitsMin',
+  'ObjectsReadUnitsMax',
+  'ObjectsReadUnitsWarm',
+  'ObjectsWriteUnits',
+  'ObjectsWriteUnitsMin',
+  'ObjectsWriteUnitsMax',
+  'ObjectsWriteUnitsWarm',
+] as const;
+type Place = (typeof PLACES)[number];
 
+const reservationOf = (name: string): string => `Reserved${constructIdOf(name)}`;
+const reserves = (name: string): string => `Reserves${constructIdOf(name)}`;
 const refTo = (name: string): object => ({ Ref: name });
-const onlyIf = (condition: string, value: unknown): object => ({
-  'Fn::If': [condition, value, refTo('AWS::NoValue')],
-});
 
-/** With parameters in place of the values that follow from them. @throws Error when one is not where it was */
-function withInputs(template: Template): Template {
-  const found = new Set<string>();
-  const seen = <T>(input: keyof typeof INPUTS, value: T): T => {
-    found.add(input);
-    return value;
-  };
-  const propertiesOf = ({ Type, Properties }: TemplateResource): object => {
-    if (Type === 'AWS::IAM::Role') {
-      const boundary = onlyIf(HAS_BOUNDARY, refTo(INPUTS.permissionsBoundaryArn));
-      return seen('permissionsBoundaryArn', { PermissionsBoundary: boundary });
-    }
-    if (Type === 'AWS::Lambda::EventSourceMapping' && Properties['ScalingConfig'] !== undefined) {
-      const MaximumConcurrency = refTo(INPUTS.markConcurrencyMax);
-      return seen('markConcurrencyMax', { ScalingConfig: { MaximumConcurrency } });
-    }
-    if (Type === 'AWS::CloudWatch::Dashboard') {
-      const body = withDetectionSeconds(Properties['DashboardBody']);
-      return seen('detectionSeconds', { DashboardBody: body });
-    }
-    if (Type !== 'AWS::Lambda::Function') return {};
-    const { Environment, ReservedConcurrentExecutions: reserved } = Properties;
-    const { Variables } = Environment as { readonly Variables: Readonly<Record<string, unknown>> };
-    return {
-      ...(Object.hasOwn(Variables, 'NODEKEEPER_POLICY') &&
-        seen('policy', { Environment: { Variables: { ...Variables, NODEKEEPER_POLICY: refTo(INPUTS.policy) } } })),
-      ...(reserved !== undefined &&
-        seen('reserveExecutions', { ReservedConcurrentExecutions: onlyIf(RESERVES, reserved) })),
-    };
+/** With parameters in place of the values that follow from them. Adds to `found` the places that were there. */
+function withPlaces(template: Template, found: Set<Place>): Template {
+  const ref = (place: Place): object => {
+    found.add(place);
+    return refTo(place);
   };
   const resources = Object.entries(template.Resources).map(([id, resource]) => {
-    return [id, { ...resource, Properties: { ...resource.Properties, ...propertiesOf(resource) } }] as const;
+    return [id, { ...resource, Properties: { ...resource.Properties, ...placesIn(id, resource, ref) } }] as const;
   });
-  const missing = Object.keys(INPUTS).filter((input) => !found.has(input));
-  if (missing.length > 0) throw new Error(`the template has no place for ${missing.join(', ')}`);
-  const conditions = {
-    [RESERVES]: { 'Fn::Equals': [refTo(INPUTS.reserveExecutions), 'true'] },
-    [HAS_BOUNDARY]: { 'Fn::Not': [{ 'Fn::Equals': [refTo(INPUTS.permissionsBoundaryArn), ''] }] },
+  const conditions = functionList.map(({ name }) => {
+    return [reserves(name), { 'Fn::Not': [{ 'Fn::Equals': [refTo(reservationOf(name)), ''] }] }] as const;
+  });
+  return {
+    ...template,
+    Conditions: { ...template.Conditions, ...Object.fromEntries(conditions) },
+    Resources: Object.fromEntries(resources),
   };
-  const { Conditions: others } = template as { readonly Conditions?: object };
-  return { ...template, Conditions: { ...others, ...conditions }, Resources: Object.fromEntries(resources) };
 }
+
+function placesIn(id: string, resource: TemplateResource, ref: (place: Place) => object): object {
+  const { Type, Properties, Metadata } = resource;
+  switch (Type) {
+    case 'AWS::Lambda::Function': {
+      const { Environment } = Properties as { readonly Environment: { readonly Variables: object } };
+      const variables = Object.hasOwn(Environment.Variables, 'NODEKEEPER_POLICY')
+        ? { Environment: { Variables: { ...Environment.Variables, NODEKEEPER_POLICY: ref('Policy') } } }
+        : {};
+      const name = String(Metadata?.['nodekeeper:function']);
+      const reserved = { 'Fn::If': [reserves(name), refTo(reservationOf(name)), refTo('AWS::NoValue')] };
+      return { ...variables, ReservedConcurrentExecutions: reserved };
+    }
+    case 'AWS::Lambda::EventSourceMapping':
+      if (Properties['ScalingConfig'] === undefined) return {};
+      return { ScalingConfig: { MaximumConcurrency: ref('MarkConcurrencyMax') } };
+    case 'AWS::CloudWatch::Dashboard':
+      return { DashboardBody: withDetectionSeconds(Properties['DashboardBody'], ref('DetectionSeconds')) };
+    case 'AWS::CloudWatch::Alarm':
+      if (id.includes('refusedload')) return withRefusedPerMinute(Properties, ref('RefusedPerMinute'));
+      if (id.includes('podspending')) return { Threshold: ref('PendingPodAlarmSeconds') };
+      return id.includes('workloadshortofpods') ? { Threshold: ref('WorkloadShortageAlarmSeconds') } : {};
+    case 'AWS::ApiGatewayV2::Stage': {
+      const routes = Object.keys(Properties['RouteSettings'] as object);
+      // CloudFormation does not read its JSON: a reference there would be text. main.tf replaces these.
+      const limits = {
+        ThrottlingRateLimit: '{{HeartbeatsPerSecondMax}}',
+        ThrottlingBurstLimit: '{{HeartbeatsBurstMax}}',
+      };
+      return {
+        DefaultRouteSettings: {
+          ThrottlingRateLimit: ref('RequestsPerSecondMax'),
+          ThrottlingBurstLimit: ref('RequestsBurstMax'),
+        },
+        RouteSettings: Object.fromEntries(routes.map((route) => [route, limits])),
+      };
+    }
+    case 'AWS::DynamoDB::Table': {
+      const {
+        ProvisionedThroughput: provisioned,
+        WarmThroughput: warm,
+        PointInTimeRecoverySpecification: recovery,
+      } = Properties;
+      const days = (recovery as { readonly RecoveryPeriodInDays?: number }).RecoveryPeriodInDays;
+      // The table `control` has no load of its own.
+      const table = tableOf(id);
+      return {
+        ...(days !== undefined && {
+          PointInTimeRecoverySpecification: { ...(recovery as object), RecoveryPeriodInDays: ref('RecoveryDays') },
+        }),
+        ...(table !== undefined &&
+          provisioned !== undefined && {
+            ProvisionedThroughput: {
+              ReadCapacityUnits: ref(`${table}ReadUnits`),
+              WriteCapacityUnits: ref(`${table}WriteUnits`),
+            },
+          }),
+        ...(table !== undefined &&
+          warm !== undefined && {
+            WarmThroughput: {
+              ReadUnitsPerSecond: ref(`${table}ReadUnitsWarm`),
+              WriteUnitsPerSecond: ref(`${table}WriteUnitsWarm`),
+            },
+          }),
+      };
+    }
+    case 'AWS::ApplicationAutoScaling::ScalableTarget': {
+      const table = tableOf(id);
+      const direction = Properties['ScalableDimension'] === 'dynamodb:table:ReadCapacityUnits' ? 'Read' : 'Write';
+      if (table === undefined) throw new Error(`${id} scales no table with a load`);
+      return {
+        MinCapacity: ref(`${table}${direction}UnitsMin`),
+        MaxCapacity: ref(`${table}${direction}UnitsMax`),
+      };
+    }
+    default:
+      return {};
+  }
+}
+
+const tableOf = (id: string): 'Health' | 'Objects' | undefined =>
+  (['Health', 'Objects'] as const).find((table) => id.startsWith(`ClusterTables${table}`));
 
 const DETECTION_SECONDS = defaultPolicy.nodeMonitorGracePeriodSeconds + defaultPolicy.nodeMonitorPeriodSeconds;
 
 /** The dashboard says it in the text of an annotation, and as its place. */
-function withDetectionSeconds(body: unknown): object {
+function withDetectionSeconds(body: unknown, ref: object): object {
   const seconds = DETECTION_SECONDS;
   const places = new RegExp(`(?<="value":)${seconds}(?=,"label":"grace period)|(?<=one tick: )${seconds}(?= s)`, 'g');
   const [separator, parts] = (body as { readonly 'Fn::Join': readonly [string, readonly unknown[]] })['Fn::Join'];
   const split = parts.flatMap((part) => {
     if (typeof part !== 'string') return [part];
-    return part.split(places).flatMap((text, index) => (index === 0 ? [text] : [refTo(INPUTS.detectionSeconds), text]));
+    return part.split(places).flatMap((text, index) => (index === 0 ? [text] : [ref, text]));
   });
   if (split.length !== parts.length + 4) throw new Error('the dashboard does not say the time of detection twice');
   return { 'Fn::Join': [separator, split] };
 }
 
-/** Limit of an account from which on it reserves executions. */
-const reservingConcurrency = (nodesMax: number): number =>
-  Object.values(reservedConcurrencyOf({ nodesMax }, defaultPolicy)).reduce((sum, count) => sum + count, UNRESERVED_MIN);
+/** The threshold of the alarm `refused-load` is in its description too, which an address of the runbooks splits. */
+function withRefusedPerMinute(
+  { AlarmDescription: description, Threshold }: object & Record<string, unknown>,
+  ref: object,
+) {
+  const parts =
+    typeof description === 'string'
+      ? [description]
+      : (description as { 'Fn::Join': [string, unknown[]] })['Fn::Join'][1];
+  const [first, ...others] = parts;
+  const words = String(first).split(` ${Threshold} `);
+  if (words.length !== 2) throw new Error('the alarm refused-load does not say its threshold');
+  const [before, after] = words;
+  return { Threshold: ref, AlarmDescription: { 'Fn::Join': ['', [`${before} `, ref, ` ${after}`, ...others]] } };
+}
 
-/** What main.tf needs for the values of parameters. */
+function withTablesDeleted(template: Template): Template {
+  const resources = Object.entries(template.Resources).map(([id, resource]) => {
+    if (resource.Type !== 'AWS::DynamoDB::Table') return [id, resource] as const;
+    return [id, { ...resource, UpdateReplacePolicy: 'Delete', DeletionPolicy: 'Delete' }] as const;
+  });
+  return { ...template, Resources: Object.fromEntries(resources) };
+}
+
+/** What main.tf cannot know by itself. */
 export const moduleSettings = () => ({
   policyInputs: policyInputs(),
-  detectionSeconds: DETECTION_SECONDS,
-  gracePeriodSeconds: defaultPolicy.nodeMonitorGracePeriodSeconds,
-  reservingConcurrency: Object.fromEntries(NODES_MAX.map((nodesMax) => [nodesMax, reservingConcurrency(nodesMax)])),
-  markConcurrency: { share: MARK_SHARE, least: MARK_CONCURRENCY_MIN, most: MARK_CONCURRENCY },
+  // Fields with a place in the template.
+  policyDefaults: {
+    nodeMonitorPeriodSeconds: defaultPolicy.nodeMonitorPeriodSeconds,
+    nodeMonitorGracePeriodSeconds: defaultPolicy.nodeMonitorGracePeriodSeconds,
+    pendingPodAlarmSeconds: defaultPolicy.pendingPodAlarmSeconds,
+    workloadShortageAlarmSeconds: defaultPolicy.workloadShortageAlarmSeconds,
+  },
+  reservations: Object.fromEntries(functionList.map(({ name }) => [reservationOf(name), name])),
 });
 
 /** The files of a function's bundle, by name. */

@@ -1,73 +1,33 @@
 locals {
   functions = jsondecode(file("${path.module}/functions.json"))
 
-  # As the function "api" reads them: an absent name is no null.
+  # Files beside the code of the function "api". An absent name is no null.
   access_entries = jsonencode([
     for entry in var.access_entries : { for name, value in entry : name => value if value != null }
   ])
-  access_entries_hash = sha256(local.access_entries)
+  instance_identity_key = var.instance_identity_public_key == null ? "" : replace(replace(var.instance_identity_public_key, "/-----[A-Z ]+-----/", ""), "/\\s/", "")
+  api_files             = merge({ "access-entries.json" = local.access_entries }, var.instance_identity_public_key == null ? {} : { "instance-identity-key.txt" = local.instance_identity_key })
+  api_files_hash        = sha256(jsonencode(local.api_files))
 
   # The key of a function's code changes with its content, which makes CloudFormation update the function.
   code_keys = {
     for name, hash in local.functions : name => join("", [
-      var.code_prefix, name, "-", hash, name == "api" ? "-${local.access_entries_hash}" : "", ".zip",
+      var.code_prefix, name, "-", hash, name == "api" ? "-${local.api_files_hash}" : "", ".zip",
     ])
   }
 
-  template = join("-", [
-    var.nodes_max,
-    var.network == null ? "public" : "vpc",
-    var.customer_managed_key ? "key" : "aws",
-    var.alarm_topic_arn == null ? "silent" : "topic",
-  ])
-  template_file = "${path.module}/templates/${local.template}.json"
-  template_key  = "${var.code_prefix}${local.template}-${filesha256(local.template_file)}.json"
+  # Numbers that cannot be parameters.
+  template = replace(
+    replace(
+      file("${path.module}/templates/${var.removal_policy}.json"),
+      "\"{{HeartbeatsPerSecondMax}}\"", local.heartbeats_max,
+    ),
+    "\"{{HeartbeatsBurstMax}}\"", local.heartbeats_burst_max,
+  )
+  template_key = "${var.code_prefix}${var.removal_policy}-${sha256(local.template)}.json"
 
   bucket               = var.code_bucket == null ? aws_s3_bucket.code[0].id : data.aws_s3_bucket.code[0].id
   bucket_regional_name = var.code_bucket == null ? aws_s3_bucket.code[0].bucket_regional_domain_name : data.aws_s3_bucket.code[0].bucket_regional_domain_name
-
-  settings = jsondecode(file("${path.module}/settings.json"))
-
-  # A number in quotes is a number.
-  given_policy = {
-    for name, value in var.policy : name => try(tonumber(value), tobool(value), value) if value != null
-  }
-  policy_faults = [
-    for name, value in local.given_policy :
-    "policy.${name} ${try(local.settings.policyInputs[name].rule, "is no input of this module")}: ${jsonencode(value)}"
-    if !try(contains(local.settings.policyInputs[name].values, value), false) && !try(
-      value >= local.settings.policyInputs[name].least && value <= local.settings.policyInputs[name].most &&
-      (floor(value) == value || !local.settings.policyInputs[name].isWhole),
-      false,
-    )
-  ]
-  policy        = merge(var.network == null ? {} : { watchMode = "longPoll" }, local.given_policy)
-  grace_seconds = try(tonumber(local.given_policy.nodeMonitorGracePeriodSeconds), local.settings.gracePeriodSeconds)
-
-  # The parameters of each template, and those of an option.
-  parameters = {
-    ClusterId         = var.cluster_id
-    StaticTokens      = jsonencode(var.static_tokens)
-    CodeBucket        = local.bucket
-    CodePrefix        = var.code_prefix
-    AccessEntriesHash = local.access_entries_hash
-    Policy            = jsonencode(local.policy)
-    DetectionSeconds  = local.grace_seconds + local.settings.detectionSeconds - local.settings.gracePeriodSeconds
-
-    ReserveExecutions = var.account_concurrency >= local.settings.reservingConcurrency[tostring(var.nodes_max)]
-    MarkConcurrencyMax = max(local.settings.markConcurrency.least, min(
-      local.settings.markConcurrency.most,
-      floor(var.account_concurrency * local.settings.markConcurrency.share),
-    ))
-    PermissionsBoundaryArn = var.permissions_boundary_arn == null ? "" : var.permissions_boundary_arn
-  }
-  network_parameters = {
-    SubnetIds        = var.network == null ? "" : join(",", var.network.subnet_ids)
-    SecurityGroupIds = var.network == null ? "" : join(",", var.network.security_group_ids)
-  }
-  alarm_parameters = {
-    AlarmTopicArn = var.alarm_topic_arn == null ? "" : var.alarm_topic_arn
-  }
 }
 
 data "aws_s3_bucket" "code" {
@@ -145,7 +105,7 @@ resource "aws_s3_bucket_policy" "code" {
 data "archive_file" "function" {
   for_each    = local.functions
   type        = "zip"
-  output_path = "${path.module}/.zips/${each.key}-${each.value}-${local.access_entries_hash}.zip"
+  output_path = "${path.module}/.zips/${each.key}-${each.value}-${local.api_files_hash}.zip"
 
   dynamic "source" {
     for_each = fileset("${path.module}/functions/${each.key}", "*")
@@ -157,10 +117,10 @@ data "archive_file" "function" {
   }
 
   dynamic "source" {
-    for_each = each.key == "api" ? [local.access_entries] : []
+    for_each = each.key == "api" ? local.api_files : {}
 
     content {
-      filename = "access-entries.json"
+      filename = source.key
       content  = source.value
     }
   }
@@ -188,7 +148,7 @@ resource "aws_s3_object" "function" {
 resource "aws_s3_object" "template" {
   bucket       = local.bucket
   key          = local.template_key
-  source       = local.template_file
+  content      = local.template
   content_type = "application/json"
 
   lifecycle {
@@ -207,16 +167,12 @@ resource "aws_cloudformation_stack" "cluster" {
   template_url = "https://${local.bucket_regional_name}/${aws_s3_object.template.key}"
   capabilities = ["CAPABILITY_IAM"]
   tags         = var.tags
-  parameters = merge(
-    local.parameters,
-    var.network == null ? {} : local.network_parameters,
-    var.alarm_topic_arn == null ? {} : local.alarm_parameters,
-  )
+  parameters   = merge(local.parameters, local.options, local.limits, local.units, local.reservations)
 
   lifecycle {
     precondition {
-      condition     = length(local.policy_faults) == 0
-      error_message = join("\n", local.policy_faults)
+      condition     = length(local.faults) == 0
+      error_message = join("\n", local.faults)
     }
   }
 

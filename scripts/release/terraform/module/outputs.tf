@@ -3,6 +3,16 @@ output "endpoint" {
   value       = aws_cloudformation_stack.cluster.outputs["Endpoint"]
 }
 
+output "api_url" {
+  description = "The same for clients that ask often. Null without the policy field apiUrl."
+  value       = try(aws_cloudformation_stack.cluster.outputs["ApiUrl"], null)
+}
+
+output "domain_target" {
+  description = "Target of the DNS record of the custom domain. Null without one."
+  value       = try(aws_cloudformation_stack.cluster.outputs["DomainTarget"], null)
+}
+
 output "cluster_id" {
   description = "Name of the cluster."
   value       = aws_cloudformation_stack.cluster.outputs["ClusterId"]
@@ -24,8 +34,8 @@ output "event_bus_name" {
 }
 
 output "dashboard_url" {
-  description = "Dashboard of the cluster."
-  value       = aws_cloudformation_stack.cluster.outputs["DashboardUrl"]
+  description = "Dashboard of the cluster. Null without one."
+  value       = try(aws_cloudformation_stack.cluster.outputs["DashboardUrl"], null)
 }
 
 output "health_table" {
