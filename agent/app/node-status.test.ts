@@ -68,6 +68,7 @@ function aComputation(sources: Partial<NodeStatusSources> = {}) {
     readyErrors: () => ({}),
     runtimeVersion: () => 'exec://1.0.0',
     volumesInUse: () => [],
+    declaredFeatures: [],
     ...sources,
   });
   return { computation, logged };
@@ -203,6 +204,14 @@ describe('the computed node status', () => {
     expect((await computation.compute(cordoned.node)).events).toEqual([]);
     const { events } = await computation.compute({ ...cordoned.node, spec: {} });
     expect(events.map(({ reason }) => reason)).toEqual(['NodeSchedulable']);
+  });
+
+  it('declares features, and removes those of a previous agent', async () => {
+    const declaredBy = async (declaredFeatures: string[], before: KubeNode) =>
+      (await aComputation({ declaredFeatures }).computation.compute(before)).node.status?.declaredFeatures;
+    expect(await declaredBy(['A'], bare)).toEqual(['A']);
+    expect(await declaredBy([], bare)).toBeUndefined();
+    expect(await declaredBy([], { ...bare, status: { declaredFeatures: ['A'] } })).toEqual([]);
   });
 
   it('names the errors of a node that is not ready, and sorts the volumes in use', async () => {

@@ -66,6 +66,7 @@ export interface NodeStatusSources {
   readonly readyWarning?: () => string | undefined;
   /** `<type>://<version>`; undefined while the runtime does not answer. */
   readonly runtimeVersion: () => string | undefined;
+  readonly declaredFeatures: readonly string[];
   readonly volumesInUse: () => readonly string[];
 }
 
@@ -109,6 +110,7 @@ export class NodeStatusComputation {
       machine: async (node) => this.#machine(node, readings),
       versions: async (node) => this.#versions(node, readings),
       images: async (node) => this.#images(node),
+      features: async (node) => this.#features(node),
       pressures: async (node) => this.#pressures(node, readings),
       ready: async (node) => this.#ready(node, readings),
       'volumes in use': async (node) => this.#volumesInUse(node),
@@ -205,6 +207,12 @@ export class NodeStatusComputation {
   /** Our runtimes do not report images: the list of a previous agent or kubelet is removed. */
   #images(node: KubeNode): ComputedNode {
     return node.status?.['images'] === undefined ? unchanged(node) : unchanged(withStatus(node, { images: [] }));
+  }
+
+  #features(node: KubeNode): ComputedNode {
+    const declaredFeatures = [...this.#sources.declaredFeatures];
+    if (declaredFeatures.length === 0 && node.status?.declaredFeatures === undefined) return unchanged(node);
+    return unchanged(withStatus(node, { declaredFeatures }));
   }
 
   #pressures(node: KubeNode, { nowMs, monotonicMs, facts, use }: Readings): ComputedNode {

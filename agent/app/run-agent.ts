@@ -462,6 +462,7 @@ function statusComputation(
       ]),
     runtimeVersion: () => (runtimeHealth.notReady() === undefined ? runtime.version : undefined),
     volumesInUse: () => [],
+    declaredFeatures: runtime.declaredFeatures ?? [],
     updatingVersion: parts.updates?.version,
     routesServices: config.services !== undefined,
     siteHub: permits && (() => permits.hubName()),

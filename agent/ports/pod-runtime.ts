@@ -46,6 +46,8 @@ export interface RunningPod {
   /** In the order of the pod's spec; absent if the runtime does not distinguish init containers. */
   readonly initContainers?: readonly RunningContainer[];
   readonly containers: readonly RunningContainer[];
+  /** A rule restarts all of them, and some have not terminated yet. */
+  readonly restartsAll?: boolean;
 }
 
 /** What `kubectl logs` requests of one container. */
@@ -140,6 +142,8 @@ export type ResizeOutcome =
 export interface PodRuntime {
   /** For status.nodeInfo.containerRuntimeVersion, such as exec://1.0.0. */
   readonly version: string;
+  /** For status.declaredFeatures. Sorted. Absent: none. */
+  readonly declaredFeatures?: readonly string[];
   /** Reason and message for the pod's status if this runtime never runs pods. */
   readonly refusal?: { readonly reason: string; readonly message: string };
   /** Whether pods can be run now. The reason is part of the Ready condition. */

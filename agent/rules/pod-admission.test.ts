@@ -14,9 +14,24 @@ const asking = (requests: Record<string, string>, spec: Record<string, unknown> 
 });
 
 const admit = (pod: KubeObject, over: { node?: KubeObject; others?: KubeObject[] } = {}): Admission =>
-  admitPod({ pod, node: over.node ?? node, others: over.others ?? [], operatingSystem: 'linux' });
+  admitPod({
+    pod,
+    node: over.node ?? node,
+    others: over.others ?? [],
+    operatingSystem: 'linux',
+    declaredFeatures: ['A'],
+  });
 
 const reasonOf = (admission: Admission): string => (admission.kind === 'admitted' ? 'admitted' : admission.reason);
+
+it('refuses a pod that needs what this node does not declare', () => {
+  expect(admit(asking({}, { hostNetwork: true, hostUsers: false }))).toEqual({
+    kind: 'refused',
+    reason: 'PodFeatureUnsupported',
+    message: 'Pod requires node features that are not available: UserNamespacesHostNetworkSupport',
+  });
+  expect(admit(asking({}, { hostNetwork: true, hostUsers: true })).kind).toBe('admitted');
+});
 
 describe('room on the node', () => {
   it('admits what just fits beside the others', () => {

@@ -1,11 +1,13 @@
 /**
  * Whether this node runs a pod that was bound to it. The node may have changed since the binding, or a user may have
- * made the binding. Source: upstream pkg/kubelet/lifecycle/predicate.go; kube-scheduler's AdmissionCheck and the
- * plugins NodeResourcesFit, NodeAffinity, NodeName and NodePorts. Not implemented: preemption for a critical pod.
+ * made the binding. Source: upstream pkg/kubelet/lifecycle/predicate.go and handlers.go
+ * (declaredFeaturesAdmitHandler); kube-scheduler's AdmissionCheck and the plugins NodeResourcesFit, NodeAffinity,
+ * NodeName and NodePorts. Not implemented: preemption for a critical pod.
  */
 
 import { tolerationFor } from '../../shared/fleet/taints/toleration.ts';
-import type { KubeObject } from '../../shared/kinds/types.ts';
+import { featuresToRun, missingFeatures } from '../../shared/kinds/pods/declared-features.ts';
+import type { KubeObject, KubePod } from '../../shared/kinds/types.ts';
 import type { Taint, Toleration } from '../../shared/kubernetes/kubernetes.ts';
 import { type Json, numberOf, recordOf, recordsOf, textOf } from '../../shared/kubernetes/normal-form.ts';
 import { parseQuantity } from '../../shared/kubernetes/quantity.ts';
@@ -143,10 +145,12 @@ export interface AdmissionFacts {
   readonly others: readonly KubeObject[];
   /** Operating system of this machine, as Go names it. */
   readonly operatingSystem: string;
+  /** What this node declares. */
+  readonly declaredFeatures: readonly string[];
 }
 
 /** Checks in the order of the kubelet; the first refusal is returned. */
-export function admitPod({ pod, node, others, operatingSystem }: AdmissionFacts): Admission {
+export function admitPod({ pod, node, others, operatingSystem, declaredFeatures }: AdmissionFacts): Admission {
   const spec = recordOf(pod.spec);
   const labels = node.metadata.labels ?? {};
   // The label of the pod, not its node selector, which is part of its affinity.
@@ -183,7 +187,10 @@ export function admitPod({ pod, node, others, operatingSystem }: AdmissionFacts)
   if (barred && !isStaticPod(pod)) {
     return predicate('TaintToleration', "node(s) had taints that the pod didn't tolerate");
   }
-  return ADMITTED;
+  const missing = missingFeatures(featuresToRun((pod as KubePod).spec ?? {}), declaredFeatures);
+  return missing.length === 0
+    ? ADMITTED
+    : refused('PodFeatureUnsupported', `Pod requires node features that are not available: ${missing.join(', ')}`);
 }
 
 const predicate = (name: string, why: string): Refusal => refused(name, `Predicate ${name} failed: ${why}`);

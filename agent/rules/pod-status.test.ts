@@ -111,6 +111,52 @@ describe('phase of a pod', () => {
   });
 });
 
+describe('a pod with a rule that restarts all containers', () => {
+  const restartPolicyRules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [42] } }];
+  const cause = { name: 'c0', restartPolicy: 'Never', restartPolicyRules };
+  const pod: KubeObject = {
+    ...podOf('Never', 0),
+    spec: { restartPolicy: 'Never', initContainers: [{ name: 'i0' }], containers: [cause, { name: 'c1' }] },
+  };
+  const first: ContainerState = { kind: 'waiting', reason: 'PodInitializing' };
+  const initialised = { conditions: [{ type: 'Initialized', status: 'True' }] };
+
+  it('does not end with its containers while they restart', () => {
+    const killed = { ...found([exited(42), exited(137)], [exited(137)]), restartsAll: true };
+    const status = statusOf(pod, killed, initialised);
+    expect(status['phase']).toBe('Running');
+    expect(conditionOf(status, 'AllContainersRestarting')).toMatchObject({
+      status: 'True',
+      reason: 'RestartAllContainersStarted',
+      message: 'container exited with restart policy rule',
+    });
+    const facts = { pod, before: {}, nowMs: T0, hostIp: undefined };
+    expect(podStatusOf({ ...facts, running: killed, isLast: true })['phase']).toBe('Failed');
+  });
+
+  it('is pending and stays initialised when it starts anew', () => {
+    const status = statusOf(pod, found([first, first], [running]), initialised);
+    expect(status['phase']).toBe('Pending');
+    expect(conditionOf(status, 'Initialized')).toMatchObject({ status: 'True' });
+    expect(conditionOf(status, 'AllContainersRestarting')).toEqual({
+      ...{ type: 'AllContainersRestarting', status: 'False' },
+      ...{ lastProbeTime: null, lastTransitionTime: '2026-01-02T03:04:10Z' },
+    });
+  });
+
+  it.each([
+    [0, 'PodCompleted'],
+    [1, 'PodFailed'],
+  ])('ends with exit code %i, which no rule names: %s', (exitCode, reason) => {
+    const ended = statusOf(pod, found([exited(exitCode), exited(0)], [exited(0)]));
+    expect(conditionOf(ended, 'AllContainersRestarting')).toMatchObject({ status: 'False', reason });
+  });
+
+  it('alone has the condition', () => {
+    expect(conditionOf(statusOf(podOf('Never', 1), found([running])), 'AllContainersRestarting')).toBeUndefined();
+  });
+});
+
 describe('conditions of a pod', () => {
   it('are all true when all runs', () => {
     const status = statusOf(podOf('Always', 1), found([running]));

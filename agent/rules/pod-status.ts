@@ -3,7 +3,7 @@
  * and pkg/kubelet/status/generate.go. Without results of probes a container is ready when it runs.
  */
 import { defined } from '../../shared/defined.ts';
-import { restartsAfter } from '../../shared/kinds/pods/container-restarts.ts';
+import { mayRestartAll, restartsAfter } from '../../shared/kinds/pods/container-restarts.ts';
 import type { KubeObject, KubePod, ResourceRequirements } from '../../shared/kinds/types.ts';
 import { recordOf, recordsOf, textOf } from '../../shared/kubernetes/normal-form.ts';
 import { formatTime } from '../../shared/kubernetes/time.ts';
@@ -53,13 +53,13 @@ export const hasEnded = (pod: KubeObject): boolean => phaseOf(pod) === 'Succeede
 const specsOf = (
   { spec = {} }: KubePod,
   field: 'containers' | 'initContainers',
-  isLast: boolean,
+  restartsAlways: boolean | undefined,
 ): readonly ContainerSpec[] =>
   (spec[field] ?? []).map((each) => ({
     name: each.name ?? '',
     image: each.image ?? '',
     sidecar: field === 'initContainers' && each.restartPolicy === 'Always',
-    restarts: (exitCode) => !isLast && restartsAfter(exitCode, each, spec.restartPolicy),
+    restarts: (exitCode) => restartsAlways ?? restartsAfter(exitCode, each, spec.restartPolicy),
     resources: each.resources ?? {},
   }));
 
@@ -199,6 +199,16 @@ const mayStartCondition = (mayStart: boolean): Condition => ({
   status: mayStart ? 'True' : 'False',
 });
 
+/** Source: the same (GenerateAllContainersRestartingCondition). */
+function restartingCondition(phase: PodPhase, restartsAll: boolean): Condition {
+  const type = 'AllContainersRestarting';
+  if (phase === 'Succeeded') return { type, status: 'False', reason: 'PodCompleted' };
+  if (phase === 'Failed') return { type, status: 'False', reason: 'PodFailed' };
+  if (!restartsAll) return { type, status: 'False' };
+  const message = 'container exited with restart policy rule';
+  return { type, status: 'True', reason: 'RestartAllContainersStarted', message };
+}
+
 /** A pod is ready only when the conditions of its readiness gates are True. Other clients write them. */
 function withReadinessGates(pod: KubeObject, ready: Condition): Condition {
   if (ready.status === 'False') return ready;
@@ -250,10 +260,12 @@ export function podStatusOf(facts: StatusFacts): PodStatus {
   const { pod, running, before, nowMs, hostIp, mayStart, isLast = false, probed = readyWhileRunning } = facts;
   const observed = { probed, running };
   const podIp = running?.ip ?? hostIp ?? '';
-  const initSpecs = specsOf(pod, 'initContainers', isLast);
+  const restartsAll = running?.restartsAll === true;
+  const restartsAlways = isLast ? false : restartsAll || undefined;
+  const initSpecs = specsOf(pod, 'initContainers', restartsAlways);
   const init = place(initSpecs, running?.initContainers ?? [], 'PodInitializing', observed);
   const main = place(
-    specsOf(pod, 'containers', isLast),
+    specsOf(pod, 'containers', restartsAlways),
     running?.containers ?? [],
     initSpecs.length === 0 ? 'ContainerCreating' : 'PodInitializing',
     observed,
@@ -268,10 +280,12 @@ export function podStatusOf(facts: StatusFacts): PodStatus {
     .map(({ spec }) => spec.name);
   const readiness = { unready: initialized || over ? unready : main.map(({ spec }) => spec.name) };
   const oldConditions = recordsOf(before['conditions']);
+  // Once initialised, a pod stays so, also while its init containers run again.
+  const wasInitialised = oldConditions.some(({ type, status }) => type === 'Initialized' && status === 'True');
   const conditions = withTransitions(
     [
       ...(mayStart === undefined ? [] : [mayStartCondition(mayStart && !over)]),
-      initialized
+      initialized || wasInitialised
         ? { type: 'Initialized', status: 'True', ...(phase === 'Succeeded' ? { reason: 'PodCompleted' } : {}) }
         : {
             type: 'Initialized',
@@ -283,6 +297,7 @@ export function podStatusOf(facts: StatusFacts): PodStatus {
       readyCondition('ContainersReady', phase, readiness.unready),
       { type: 'PodScheduled', status: 'True' },
       ...resizeConditions(facts.resize ?? {}),
+      ...(mayRestartAll((pod as KubePod).spec ?? {}) ? [restartingCondition(phase, restartsAll)] : []),
     ],
     oldConditions,
     nowMs,

@@ -7,6 +7,7 @@ import { withPressures, withReady } from '../../agent/rules/reported-conditions.
 import { labelsToSet } from '../../agent/rules/status-report.ts';
 import { SIMULATED_RUNTIME } from '../../shared/api/logs/without-agent.ts';
 import { KUBERNETES_VERSION } from '../../shared/kinds/generated/version.ts';
+import { RESTART_ALL } from '../../shared/kinds/pods/declared-features.ts';
 import type { KubeNode, NodeCondition, NodeStatus } from '../../shared/kinds/types.ts';
 import { formatTime } from '../../shared/kubernetes/time.ts';
 import type { MachineIdentity } from './names.ts';
@@ -71,6 +72,7 @@ export const statusOfMachine = (machine: MachineIdentity): NodeStatus => ({
   allocatable: { cpu: '3920m', memory: '7562036Ki', 'ephemeral-storage': '47093746742', pods: '110' },
   capacity: { cpu: '4', memory: '8037172Ki', 'ephemeral-storage': '51098228Ki', pods: '110' },
   daemonEndpoints: { kubeletEndpoint: { Port: 10250 } },
+  declaredFeatures: [RESTART_ALL],
   nodeInfo: {
     architecture: PLATFORM.architecture,
     bootID: uuidOf(boardId(machine.name, 'boot')),

@@ -99,6 +99,7 @@ describe('a change of a Node', () => {
     ['that is cordoned', node(), node({ spec: { unschedulable: true } }), 'if waiting'],
     ['that gets a taint', node(), node({ spec: { taints: [{ key: 'k', effect: 'NoSchedule' }] } }), 'if waiting'],
     ['that grows', node(), node({ status: { allocatable: { cpu: '5', pods: '9' } } }), 'if waiting'],
+    ['that declares a feature', node(), node({ status: { declaredFeatures: ['A'] } }), 'if waiting'],
     ['that accepts more pods', node(), node({ status: { allocatable: { cpu: '4', pods: '10' } } }), 'if waiting'],
     ['that is not Ready', node(), node({ status: { conditions: [{ type: 'Ready', status: 'False' }] } }), 'if waiting'],
     ['that has another image', node(), node({ status: { images: [{ names: ['i'], sizeBytes: 1 }] } }), 'none'],

@@ -34,8 +34,8 @@ const SCHEDULER = 'scheduler';
 /** What the scheduler reads of a Node, apart from images, which only change scores. */
 function schedulingParts(node: KubeNode | undefined): string {
   if (node === undefined) return '';
-  const { uid, labels, isUnschedulable, taints, allocatable, podsMax } = schedulableNode(node);
-  return JSON.stringify([uid, labels, isUnschedulable, taints, allocatable, podsMax]);
+  const { uid, labels, isUnschedulable, taints, allocatable, podsMax, declaredFeatures } = schedulableNode(node);
+  return JSON.stringify([uid, labels, isUnschedulable, taints, allocatable, podsMax, declaredFeatures]);
 }
 
 const isSchedulable = (pod: SchedulablePod | undefined): boolean => pod !== undefined && isPending(pod) && !pod.isGated;

@@ -6,6 +6,7 @@
  * pkg/scheduler/apis/config/v1/default_plugins.go.
  */
 
+import { missingFeatures } from '../../shared/kinds/pods/declared-features.ts';
 import type { Filter, PluginName, Rejection } from '../../shared/scheduling/filter.rule.ts';
 import { namedNodes, nodeAffinityFilter, nodeAffinityScore } from '../../shared/scheduling/node-affinity.rule.ts';
 import type { NodeState, Snapshot } from '../../shared/scheduling/snapshot.rule.ts';
@@ -93,6 +94,17 @@ const WITHOUT_HEARTBEAT: Rejection = {
   isResolvable: false,
 };
 
+const NOT_DECLARED: Rejection = {
+  plugin: 'NodeDeclaredFeatures',
+  reasons: ["node(s) didn't match Pod's required features"],
+  isResolvable: false,
+};
+
+const declaringFilter =
+  ({ neededFeatures }: SchedulablePod): Filter =>
+  ({ node }) =>
+    missingFeatures(neededFeatures, node.declaredFeatures).length === 0 ? undefined : NOT_DECLARED;
+
 /** How many feasible nodes are enough. */
 export function feasibleNodesWanted(nodes: number, percentage: number): number {
   if (nodes < NODES_MIN) return nodes;
@@ -126,6 +138,7 @@ export function filtersOf(pod: SchedulablePod, snapshot: Snapshot, options: Cycl
     options.volumes?.filter,
     spreadFilter(pod, snapshot),
     podAffinityFilter(pod, snapshot),
+    pod.neededFeatures.length === 0 ? undefined : declaringFilter(pod),
     gate,
   ].filter((filter) => filter !== undefined);
   return (state) => {

@@ -15,6 +15,7 @@ export const PLUGINS = [
   'DynamicResources',
   'PodTopologySpread',
   'InterPodAffinity',
+  'NodeDeclaredFeatures',
   /** Not upstream's: nodes without a recent heartbeat, while the safety gate is closed. */
   'SafetyGate',
 ] as const;

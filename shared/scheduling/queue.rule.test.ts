@@ -100,12 +100,17 @@ interface NodeParts {
   readonly labels?: object;
   readonly taints?: readonly object[];
   readonly unschedulable?: boolean;
+  readonly features?: readonly string[];
 }
-const node = ({ cpu = '4', pods = '9', labels = {}, taints = [], unschedulable = false }: NodeParts = {}) =>
+const node = ({ cpu = '4', pods = '9', labels = {}, taints = [], unschedulable = false, features }: NodeParts = {}) =>
   schedulableNode({
     metadata: { name: 'n', labels },
     spec: { taints, unschedulable },
-    status: { conditions: [{ type: 'Ready', status: 'True' }], allocatable: { cpu, pods } },
+    status: {
+      conditions: [{ type: 'Ready', status: 'True' }],
+      allocatable: { cpu, pods },
+      declaredFeatures: features,
+    },
   } as unknown as KubeNode);
 
 const ofNode = (before: NodeParts | undefined, after: NodeParts | undefined): WorldChange => ({
@@ -216,6 +221,20 @@ describe('a pod that was rejected for cordons', () => {
     ['a node that is deleted', ofNode(cordoned, undefined), false],
   ])('is helped by %s: %s', (_text, change, expected) => {
     expect(helps('NodeUnschedulable', change)).toBe(expected);
+  });
+});
+
+describe('a pod that was rejected for features', () => {
+  const declaring = { features: ['A'] };
+  it.each<[string, WorldChange, boolean]>([
+    ['a new node', ofNode(undefined, {}), true],
+    ['a node that declares more', ofNode(declaring, { features: ['A', 'B'] }), true],
+    ['a node that declares less', ofNode(declaring, {}), true],
+    ['a node that declares the same', ofNode(declaring, { ...declaring, cpu: '9' }), false],
+    ['a node that is deleted', ofNode(declaring, undefined), false],
+    ['a pod that leaves its node', ofPod(BOUND, undefined), false],
+  ])('is helped by %s: %s', (_text, change, expected) => {
+    expect(helps('NodeDeclaredFeatures', change)).toBe(expected);
   });
 });
 

@@ -112,6 +112,8 @@ const sameTolerations = (one: SchedulablePod, other: SchedulablePod): boolean =>
 const sameLabels = (one: { readonly labels: Labels }, other: { readonly labels: Labels }): boolean =>
   JSON.stringify(one.labels) === JSON.stringify(other.labels);
 
+const featuresOf = ({ declaredFeatures }: SchedulableNode): string => declaredFeatures.join();
+
 /** The pod counts for a constraint or term on one side of the change alone. */
 const isChanged = ({ before, after }: PodChange, matches: (pod: SchedulablePod) => boolean): boolean => {
   const is = (pod: SchedulablePod | undefined): boolean => pod !== undefined && countsOnNode(pod) && matches(pod);
@@ -223,6 +225,10 @@ const HINTS: Readonly<Record<PluginName, Hints>> = {
     own: (before, after) => !sameTolerations(before, after) || !sameLabels(before, after),
   },
   DynamicResources: { own: (before, after) => !sameTolerations(before, after) || !sameLabels(before, after) },
+  NodeDeclaredFeatures: {
+    node: (_pod, { before, after }) =>
+      after !== undefined && (before === undefined || featuresOf(before) !== featuresOf(after)),
+  },
   SafetyGate: {},
 };
 

@@ -50,6 +50,7 @@ describe('a pod', () => {
       controllerUid: '',
       claims: [],
       usesResourceClaims: false,
+      neededFeatures: [],
       scheduledCondition: undefined,
     });
   });
@@ -242,6 +243,7 @@ describe('a node', () => {
       allocatable: NO_AMOUNTS,
       podsMax: 0,
       images: new Map(),
+      declaredFeatures: [],
     });
   });
 

@@ -4,6 +4,7 @@ import { defined } from '../defined.ts';
 import { conditionOf } from '../fleet/nodes/conditions.ts';
 import { zoneKeyOf } from '../fleet/nodes/zone.ts';
 import { hasTaint, TAINT_NOT_READY, TAINT_UNREACHABLE } from '../fleet/taints/taint.ts';
+import { featuresToRun } from '../kinds/pods/declared-features.ts';
 import { type HostPort, hostPortsOf } from '../kinds/pods/host-ports.ts';
 import { isTerminated } from '../kinds/pods/phase.ts';
 import { claimNamesOf } from '../kinds/pods/pod-claims.ts';
@@ -87,6 +88,8 @@ export interface SchedulablePod {
   /** Names of the claims that its volumes need. */
   readonly claims: readonly string[];
   readonly usesResourceClaims: boolean;
+  /** What its node must declare. */
+  readonly neededFeatures: readonly string[];
   /** The PodScheduled condition, as stored. */
   readonly scheduledCondition:
     | { readonly status: string; readonly reason: string; readonly message: string }
@@ -106,6 +109,7 @@ export interface SchedulableNode {
   readonly podsMax: number;
   /** Bytes by normalised name. */
   readonly images: ReadonlyMap<string, number>;
+  readonly declaredFeatures: readonly string[];
   /** The machine obeys the permits of this hub (site-permit.ts). Undefined: of none. */
   readonly siteHub?: string;
 }
@@ -155,6 +159,10 @@ function imagesOf(spec: PodSpec): readonly string[] {
   return names.map(normalisedImage);
 }
 
+/** Few pods need any: the others are not looked at closer. */
+const mayNeedFeatures = ({ hostUsers, initContainers = [], containers = [] }: PodSpec): boolean =>
+  hostUsers === false || [...initContainers, ...containers].some((each) => each.restartPolicyRules !== undefined);
+
 /** @throws TypeError when the stored object does not have the shape of its kind */
 export function schedulablePod(pod: KubePod): SchedulablePod {
   const { metadata, spec = {}, status = {} } = pod;
@@ -198,6 +206,7 @@ export function schedulablePod(pod: KubePod): SchedulablePod {
     controllerUid: metadata.ownerReferences?.find(({ controller }) => controller === true)?.uid ?? '',
     claims: claimNamesOf(pod),
     usesResourceClaims: (spec.resourceClaims ?? EMPTY).length > 0,
+    neededFeatures: mayNeedFeatures(spec) ? featuresToRun(spec) : EMPTY,
     scheduledCondition:
       scheduled === undefined
         ? undefined
@@ -235,6 +244,7 @@ export function schedulableNode(node: KubeNode): SchedulableNode {
     allocatable: listedAmounts(status.allocatable),
     podsMax: amountOf('pods', status.allocatable?.['pods'] ?? 0),
     images,
+    declaredFeatures: status.declaredFeatures ?? EMPTY,
     ...defined({ siteHub: hubOfMachine(node) }),
   };
 }

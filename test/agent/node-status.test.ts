@@ -92,6 +92,7 @@ function anAgent() {
     readyErrors: () => ({ storage: world.storage }),
     runtimeVersion: () => 'exec://1.0.0',
     volumesInUse: () => [],
+    declaredFeatures: [],
   });
   const stop = new AbortController().signal;
   const registration = createRegistration(config, {

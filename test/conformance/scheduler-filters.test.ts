@@ -1,5 +1,6 @@
 /**
- * SF, SA, ST, SP: resources, cordon and node affinity, taints, host ports. By the API, the streams and the scheduler.
+ * SF, SA, ST, SP, SD: resources, cordon and node affinity, taints, host ports, declared features. By the API, the
+ * streams and the scheduler.
  */
 import { describe, expect, it } from 'vitest';
 import type { NodeSelectorTerm, PodSpec } from '../../shared/kinds/types.ts';
@@ -353,6 +354,50 @@ describe('SP host ports', () => {
     await on.running('a', 'n1', using('//8080'));
     expect(await placed(on, using('TCP/0.0.0.0/8080'))).toBe(NO_PORT);
     await on.status('a', { phase: 'Succeeded' });
+    await on.settle();
+    await on.at(2);
+    expect(await on.nodeOf('p')).toBe('n1');
+  });
+});
+
+const DECLARED = 'RestartAllContainersOnContainerExits';
+const restartingAll = (on: 'containers' | 'initContainers'): PodParts => {
+  const container = {
+    name: 'c',
+    image: 'registry.example/c:1',
+    restartPolicy: 'Never',
+    restartPolicyRules: [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [42] } }],
+  };
+  return { spec: { [on]: [container] } };
+};
+const NOT_DECLARED = "waits: 1 node(s) didn't match Pod's required features.";
+
+describe('SD declared features', () => {
+  it.each([
+    ['SD-01: a node without any', [], restartingAll('containers'), NOT_DECLARED],
+    ['SD-03: a node with it', ['Another', DECLARED], restartingAll('containers'), 'n1'],
+    ['SD-05: a node with another', ['Another'], restartingAll('initContainers'), NOT_DECLARED],
+    ['SD-07: a pod that needs none', [], {}, 'n1'],
+    [
+      'SD-09 user namespaces on the network of the node',
+      [DECLARED],
+      { spec: { hostNetwork: true, hostUsers: false } },
+      NOT_DECLARED,
+    ],
+    ['SD-11 the network alone', [], { spec: { hostNetwork: true, hostUsers: true } }, 'n1'],
+    ['SD-12 user namespaces alone', [], { spec: { hostUsers: false } }, 'n1'],
+  ] satisfies [string, string[], PodParts, string][])('%s', async (_name, declaredFeatures, pod, outcome) => {
+    const on = await cluster();
+    await on.patchNode('n1', { status: { declaredFeatures } }, '/status');
+    expect(await placed(on, pod)).toBe(outcome);
+  });
+
+  it('SD-13 another node that declares it; preemption does not help', async () => {
+    const on = await cluster();
+    expect(await placed(on, restartingAll('containers'))).toBe(NOT_DECLARED);
+    expect(await on.preemptionText('p')).toBe('0/1 nodes are available: 1 Preemption is not helpful for scheduling.');
+    expect(await on.rejected('p')).toEqual({ "node(s) didn't match Pod's required features": 1 });
+    await on.patchNode('n1', { status: { declaredFeatures: [DECLARED] } }, '/status');
     await on.settle();
     await on.at(2);
     expect(await on.nodeOf('p')).toBe('n1');

@@ -50,6 +50,7 @@ const AREAS: Readonly<Record<string, string>> = {
   SA: 'scheduler: node affinity',
   ST: 'scheduler: taints',
   SP: 'scheduler: host ports',
+  SD: 'scheduler: declared features',
   SS: 'scheduler: topology spread',
   SI: 'scheduler: pod affinity',
   SC: 'scheduler: scores',

@@ -132,6 +132,7 @@ export class MemoryEngine {
         act(`resize ${containers.map(({ name }) => name).join(' ')}`);
         this.#failing('resize');
       },
+      endStarts: async () => act('end starts'),
       killAll: async () => act('kill all'),
       place: (container) => act(`place ${container.name}`),
       recordOutputTime: (container) => act(`times ${container.name}`),

@@ -37,6 +37,8 @@ export interface ContainerEngine {
   signal(container: ContainerRecord, name: SignalName): void;
   /** Reports the end of a container that is recorded as running, if its process no longer exists. */
   check(container: ContainerRecord): void;
+  /** Ends the starts under way. A container may run afterwards all the same. */
+  endStarts(): Promise<void>;
   /** Kills all that is left of the pod. @throws Error when something still runs after the time limit */
   killAll(): Promise<void>;
   /** Assigns the processors of a running container again. */

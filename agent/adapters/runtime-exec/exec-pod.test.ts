@@ -1,5 +1,5 @@
 /** When the containers of a pod start, over an engine in memory. */
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -161,6 +161,113 @@ describe('a container that terminates', () => {
     expect(starts()).toEqual([]);
     await time.pass(20_000);
     expect(starts()).toEqual(['main']);
+  });
+});
+
+describe('a pod with a rule that restarts all containers', () => {
+  const restartPolicyRules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [42] } }];
+  const cause = { name: 'cause', restartPolicy: 'Never', restartPolicyRules };
+  const preStop = { exec: { command: ['save'] } };
+  const pod = podOf('Never', [{ name: 'done' }, { name: 'main', lifecycle: { preStop } }, cause], {
+    initContainers: [{ name: 'init' }, { name: 'sidecar', restartPolicy: 'Always' }],
+  });
+  async function startAll(): Promise<void> {
+    await runtime.start(pod);
+    engine.exit('init');
+    await time.pass(0);
+    engine.exit('done');
+    engine.taken();
+  }
+  /** The end of a killed container is noticed at the next look. */
+  const LOOK_MS = 250;
+  const restartsAll = async () => (await runtime.pods())[0]?.restartsAll;
+
+  it('kills what runs, and starts from its first init container on, also what had completed', async () => {
+    await startAll();
+    engine.exit('cause', 42);
+    expect([await restartsAll(), await stateOf('cause')]).toMatchObject([true, { kind: 'terminated', exitCode: 42 }]);
+    await time.pass(LOOK_MS);
+    expect(engine.taken()).toEqual(['end starts', 'SIGKILL sidecar', 'SIGKILL main', 'start init']);
+    expect(events).toEqual(['sidecar', 'main'].map((name) => `Normal Killing: Stopping container ${name}`));
+    expect([await restartsAll(), await shown('done')]).toMatchObject([
+      false,
+      { state: { kind: 'waiting', reason: 'PodInitializing' }, lastState: { exitCode: 0 }, restartCount: 0 },
+    ]);
+    expect(await shown('cause')).toMatchObject({ lastState: { exitCode: 42 }, lastContainerId: 'test://cause/0' });
+    engine.exit('init');
+    await time.pass(0);
+    expect(starts()).toEqual(['sidecar', 'done', 'main', 'cause']);
+    for (const name of ['init', 'sidecar', 'done', 'main', 'cause'])
+      expect(await shown(name)).toHaveProperty('restartCount', 1);
+  });
+
+  it('only the cause waits, longer each time', async () => {
+    await startAll();
+    for (const waitSeconds of [0, 10, 20]) {
+      engine.exit('cause', 42);
+      await time.pass(LOOK_MS);
+      engine.exit('init');
+      await time.pass(0);
+      expect(starts()).toEqual(['init', 'sidecar', 'done', 'main', ...(waitSeconds === 0 ? ['cause'] : [])]);
+      if (waitSeconds === 0) continue;
+      expect(await stateOf('cause')).toMatchObject({ reason: 'CrashLoopBackOff' });
+      await time.pass(waitSeconds * 1_000 - 1);
+      expect(starts()).toEqual([]);
+      await time.pass(1);
+      expect(starts()).toEqual(['cause']);
+    }
+  });
+
+  it('the next agent continues it', async () => {
+    await startAll();
+    engine.ignored.set('main', ['SIGKILL']);
+    engine.exit('cause', 42);
+    await time.pass(1_000);
+    expect(starts()).toEqual([]);
+    engine.exit('main');
+    await reopen();
+    await runtime.start(pod);
+    await time.pass(LOOK_MS);
+    expect([await restartsAll(), starts()]).toEqual([false, ['init']]);
+  });
+
+  it('no container waits after a boot', async () => {
+    await startAll();
+    engine.starts.set('init', (container, { onShortage }) => onShortage(container, new Error('no descriptors')));
+    engine.exit('cause', 42);
+    await time.pass(LOOK_MS);
+    await runtime.close();
+    // Of the boot before, which lasted longer.
+    const file = join(rootDirectory, 'pods/u/record.json');
+    writeFileSync(file, readFileSync(file, 'utf8').replaceAll(/(?<="monotonicMs":)\d+/g, '900000'));
+    engine.starts.clear();
+    await reopen({ boots: true });
+    await runtime.start(pod);
+    engine.exit('init');
+    await time.pass(0);
+    expect(starts().slice(-4)).toEqual(['sidecar', 'done', 'main', 'cause']);
+  });
+
+  it('a stop does not cause it', async () => {
+    const exitCodes = { operator: 'In', values: [0] };
+    await runtime.start(
+      podOf('Never', [{ ...cause, restartPolicyRules: [{ action: 'RestartAllContainers', exitCodes }] }]),
+    );
+    const stopped = runtime.stop('u', 1);
+    await time.pass(1_000);
+    await stopped;
+    expect([await restartsAll(), await stateOf('cause')]).toMatchObject([false, { exitCode: 0 }]);
+  });
+
+  it('a stop ends it', async () => {
+    await startAll();
+    engine.ignored.set('main', ['SIGKILL']);
+    engine.exit('cause', 42);
+    const stopped = runtime.stop('u', 0);
+    engine.ignored.clear();
+    await time.pass(1_000);
+    await stopped;
+    expect([await restartsAll(), starts(), await stateOf('cause')]).toMatchObject([false, [], { exitCode: 42 }]);
   });
 });
 

@@ -3,7 +3,8 @@
  *
  * Init containers run one after the other, then all other containers together. The pod's policy restarts each of them
  * with a growing wait. A stop terminates them all, and nothing starts after it. A change (an exit, the end of a wait)
- * calls `advance`, which starts the containers that are due.
+ * calls `advance`, which starts the containers that are due. After some exits a rule kills all containers, and then the
+ * pod starts anew.
  *
  * A container is a process in its own session. When its first process exits, every process with its mark in the
  * environment is killed, because a container terminates with its first process. Processes outlive the agent. The next
@@ -13,7 +14,7 @@
  */
 import { type Backoff, backoffMs } from '../../../shared/backoff.ts';
 import { defined } from '../../../shared/defined.ts';
-import { restartsAfter } from '../../../shared/kinds/pods/container-restarts.ts';
+import { restartsAfter, restartsAllAfter } from '../../../shared/kinds/pods/container-restarts.ts';
 import type { KubePod } from '../../../shared/kinds/types.ts';
 import { formatGoDuration } from '../../../shared/kubernetes/go-duration.ts';
 import type { Log } from '../../../shared/observability/log.ts';
@@ -40,7 +41,7 @@ import type { ConfigFault, ContainerEngine, OpenEngine, Terminated } from './con
 import { ContainerHooks } from './container-hooks.ts';
 import { boundLog, type LogLimits, removeOlderRuns } from './log-file.ts';
 import { PodProcesses } from './pod-processes.ts';
-import type { ContainerRecord, PodRecord } from './pod-record.ts';
+import { type ContainerRecord, firstState, type PodRecord } from './pod-record.ts';
 import { PodStop } from './pod-stop.ts';
 import { podUsage } from './pod-usage.ts';
 import type { MarkedProcess, ProcessTable } from './process-table.ts';
@@ -86,6 +87,7 @@ export class ExecPod {
   /** By container: failed attempts in a row to find out what it starts with. */
   readonly #configFaults = new Map<string, number>();
   #isReadingInputs = false;
+  #isRestartingAll = false;
   /** This agent has asked for it. Before that, a container may have been tried without its inputs. */
   #isWanted = false;
 
@@ -118,6 +120,7 @@ export class ExecPod {
       name: pod.metadata.name ?? '',
       initContainers: record.containers.filter(({ kind }) => kind !== 'main').map(viewOf),
       containers: record.containers.filter(({ kind }) => kind === 'main').map(viewOf),
+      restartsAll: record.restartsAllFor !== undefined,
     };
   }
 
@@ -142,7 +145,7 @@ export class ExecPod {
   /** Starts the containers that are due. */
   advance(): void {
     const { record, pod, isDetached } = this.#processes;
-    if (isDetached || record.stopped) return;
+    if (isDetached || record.stopped || record.restartsAllFor !== undefined) return;
     // After a reboot it must not start again before the agent says so (decision 0061).
     if (!this.#isWanted && offlineRunMs(pod) !== undefined) return;
     for (const container of record.containers) {
@@ -261,6 +264,7 @@ export class ExecPod {
     const processes = this.#processes;
     processes.saveAgainIfDue();
     for (const container of processes.running()) this.#engine.check(container);
+    this.#restartAll();
   }
 
   /** Why the record on disk is older than the pod; undefined while it is current. */
@@ -381,7 +385,9 @@ export class ExecPod {
       .readMissing(processes.pod)
       .then(() => {
         this.#isReadingInputs = false;
-        if (processes.isDetached || processes.record.stopped || container.state.kind !== 'waiting') return;
+        const { isDetached, record } = processes;
+        if (isDetached || record.stopped || record.restartsAllFor !== undefined) return;
+        if (container.state.kind !== 'waiting') return;
         delete container.restart;
         processes.guarded(() => this.#engine.start(container));
       });
@@ -476,6 +482,49 @@ export class ExecPod {
         cause: String(cause),
       }),
     );
+    const { record } = processes;
+    if (!record.stopped && restartsAllAfter(state.exitCode, processes.specOf(container))) {
+      record.restartsAllFor ??= container.name;
+    }
+    processes.changed();
+    this.#restartAll();
+    this.advance();
+  }
+
+  /** Kills the containers that still run, then starts the pod anew. The next check tries again what failed. */
+  #restartAll(): void {
+    const processes = this.#processes;
+    if (processes.record.restartsAllFor === undefined || this.#isRestartingAll) return;
+    this.#isRestartingAll = true;
+    void this.#stop
+      .kill()
+      .then(() => processes.guarded(() => this.#startAnew()))
+      .catch((cause: unknown) => {
+        this.#dependencies.log.warn('a pod is not restarted yet', { podUid: processes.uid, cause: String(cause) });
+      })
+      .then(() => {
+        this.#isRestartingAll = false;
+      });
+  }
+
+  /** From its first init container on. Only the container that was the cause waits, as for any restart of it. */
+  #startAnew(): void {
+    const processes = this.#processes;
+    const { record, isDetached } = processes;
+    const cause = record.restartsAllFor;
+    if (cause === undefined || isDetached || processes.running().length > 0) return;
+    const hasInit = record.containers.some(({ kind }) => kind !== 'main');
+    for (const container of record.containers) {
+      const { state, name, containerId } = container;
+      container.restart = processes.momentIn(0);
+      container.state = firstState(hasInit);
+      if (state.kind !== 'terminated') continue;
+      if (name === cause) this.#backOff(container, state);
+      container.lastState = state;
+      if (containerId !== undefined) container.lastContainerId = containerId;
+    }
+    record.initialised = !hasInit;
+    delete record.restartsAllFor;
     processes.changed();
     this.advance();
   }
@@ -484,7 +533,7 @@ export class ExecPod {
   #adoptRestart(container: ContainerRecord): void {
     if (container.state.kind !== 'waiting') return;
     const { reason } = container.state;
-    if (reason === CREATING || reason === 'PodInitializing') return;
+    if (container.restart === undefined && (reason === CREATING || reason === 'PodInitializing')) return;
     const longestMs = reason === 'CrashLoopBackOff' ? (container.backOffMs ?? 0) : START_AGAIN_MS;
     const leftMs = this.#processes.leftMs(container.restart);
     container.restart = this.#processes.momentIn(Math.min(leftMs, longestMs));

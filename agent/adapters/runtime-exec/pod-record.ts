@@ -52,6 +52,8 @@ export interface PodRecord {
   initialised: boolean;
   /** No container of the pod starts any more. */
   stopped: boolean;
+  /** The exit of this container restarts all of them. Present until they have terminated. */
+  restartsAllFor?: string;
   /** Address of the pod, if it has a network of its own; '' while it is unknown. */
   podIp?: string;
   readonly containers: ContainerRecord[];
@@ -59,13 +61,20 @@ export interface PodRecord {
 
 export const RECORD_FILE = 'record.json';
 
+/** The state of a container before the pod starts. */
+export const firstState = (hasInit: boolean): ContainerState => ({
+  kind: 'waiting',
+  reason: hasInit ? 'PodInitializing' : 'ContainerCreating',
+});
+
 /** The record of a pod before its first container starts. */
 export function newRecord(pod: KubePod): PodRecord {
   const { initContainers = [], containers = [] } = pod.spec ?? {};
-  const waiting = ({ name = '' }: Container, kind: ContainerRecord['kind'], reason: string): ContainerRecord => ({
+  const state = firstState(initContainers.length > 0);
+  const waiting = ({ name = '' }: Container, kind: ContainerRecord['kind']): ContainerRecord => ({
     name,
     kind,
-    state: { kind: 'waiting', reason },
+    state,
     restartCount: 0,
   });
   return {
@@ -74,12 +83,8 @@ export function newRecord(pod: KubePod): PodRecord {
     initialised: initContainers.length === 0,
     stopped: false,
     containers: [
-      ...initContainers.map((each) =>
-        waiting(each, each.restartPolicy === 'Always' ? 'sidecar' : 'init', 'PodInitializing'),
-      ),
-      ...containers.map((each) =>
-        waiting(each, 'main', initContainers.length === 0 ? 'ContainerCreating' : 'PodInitializing'),
-      ),
+      ...initContainers.map((each) => waiting(each, each.restartPolicy === 'Always' ? 'sidecar' : 'init')),
+      ...containers.map((each) => waiting(each, 'main')),
     ],
   };
 }

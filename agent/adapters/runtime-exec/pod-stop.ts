@@ -14,7 +14,7 @@ export interface PodStopDependencies {
   readonly time: AgentTime;
   readonly log: Log;
   readonly hooks: ContainerHooks;
-  readonly engine: Pick<ContainerEngine, 'signal' | 'killAll'>;
+  readonly engine: Pick<ContainerEngine, 'signal' | 'endStarts' | 'killAll'>;
   readonly onEvent: (event: NodeEvent) => void;
   /** Marks containers as terminated if their process no longer exists. */
   readonly check: () => void;
@@ -61,6 +61,7 @@ export class PodStop {
   #cancelRestarts(): void {
     const { record } = this.#processes;
     record.stopped = true;
+    delete record.restartsAllFor;
     for (const container of record.containers) {
       // A container that waits for its restart has terminated.
       if (container.state.kind === 'waiting' && container.restart !== undefined && container.lastState !== undefined) {
@@ -98,6 +99,15 @@ export class PodStop {
       await processes.pause(Math.min(leftMs(), POLL_MS));
       this.#dependencies.check();
     }
+  }
+
+  /** Kills all containers of a pod that keeps running, without hooks and grace. @throws Error as `stop` */
+  async kill(): Promise<void> {
+    for (const { name } of this.#processes.running()) {
+      this.#dependencies.onEvent({ type: 'Normal', reason: 'Killing', message: `Stopping container ${name}` });
+    }
+    await this.#dependencies.engine.endStarts();
+    await this.#killRunning();
   }
 
   async #killRunning(): Promise<void> {

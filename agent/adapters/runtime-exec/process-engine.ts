@@ -128,6 +128,9 @@ export class ProcessEngine implements ContainerEngine {
     });
   }
 
+  /** A start is over when it returns. */
+  async endStarts(): Promise<void> {}
+
   killAll(): Promise<void> {
     return this.#processes.killAll();
   }

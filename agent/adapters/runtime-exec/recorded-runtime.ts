@@ -3,6 +3,7 @@
  * ContainerEngine runs them. Records and output are in `<rootDirectory>/pods/<uid>/`.
  */
 import { join } from 'node:path';
+import { RESTART_ALL } from '../../../shared/kinds/pods/declared-features.ts';
 import type { KubePod } from '../../../shared/kinds/types.ts';
 import type { Log } from '../../../shared/observability/log.ts';
 import type { ContainerInputSource } from '../../ports/container-inputs.ts';
@@ -97,6 +98,7 @@ export function recordedRuntime(options: RecordedRuntimeOptions): RecordedRuntim
   });
   startBackgroundChecks(recorded, options, closed.signal);
   const runtime: RecordedRuntime['runtime'] = {
+    declaredFeatures: [RESTART_ALL],
     complaint: () => recorded.complaint(),
     podsMemory: () => options.cgroups?.podsMemory(),
     async usage(podUid, withStorage) {

@@ -183,9 +183,13 @@ export class PodmanEngine implements ContainerEngine {
       .finally(() => this.#ending.delete(run));
   }
 
-  async killAll(): Promise<void> {
+  async endStarts(): Promise<void> {
     for (const { stop } of this.#starting.values()) stop.abort();
     await Promise.all([...this.#starting.values()].map(({ over }) => over));
+  }
+
+  async killAll(): Promise<void> {
+    await this.endStarts();
     await this.#processes.killAll();
     await this.#pod.stop();
   }

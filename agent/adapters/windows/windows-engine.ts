@@ -258,9 +258,13 @@ export class WindowsEngine implements ContainerEngine {
     job.close();
   }
 
-  async killAll(): Promise<void> {
+  async endStarts(): Promise<void> {
     for (const { stop } of this.#starting.values()) stop.abort();
     await Promise.all([...this.#starting.values()].map(({ over }) => over));
+  }
+
+  async killAll(): Promise<void> {
+    await this.endStarts();
     for (const { job } of this.#runs.values()) job.end();
     await this.#processes.killAll();
   }

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { defined } from '../../../shared/defined.ts';
 import type { KubePod } from '../../../shared/kinds/types.ts';
 import {
   answered,
@@ -31,9 +32,11 @@ interface Given {
   readonly gate?: (pod: KubePod) => Admission;
   readonly topology?: (pod: KubePod) => Admission;
   readonly refusal?: { readonly reason: string; readonly message: string };
+  readonly declaredFeatures?: readonly string[];
 }
 
-function world({ pods, answer = node('10'), gate = () => ADMITTED, topology = () => ADMITTED, refusal: never }: Given) {
+function world({ pods, answer = node('10'), gate = () => ADMITTED, topology = () => ADMITTED, ...given }: Given) {
+  const { refusal: never, declaredFeatures } = given;
   const time = virtualTime(1_700_000_000_000);
   const api = scriptedApi(() => answer);
   const all = pods.map((each): PodEntry => (isEntry(each) ? each : newPodEntry(each, true)));
@@ -51,7 +54,7 @@ function world({ pods, answer = node('10'), gate = () => ADMITTED, topology = ()
     {
       nodeName: 'n1',
       api,
-      runtime: memoryRuntime(time, never),
+      runtime: { ...memoryRuntime(time, never), ...defined({ declaredFeatures }) },
       probes: {
         update() {},
         readinessOf: () => ({ started: true, ready: true }),
@@ -96,6 +99,16 @@ it('admits new pods in the order of their creation, up to the limit of the node'
   expect(events).toEqual([
     "ccc Warning OutOfpods Node didn't have enough resource: pods, requested: 1, used: 2, capacity: 2",
   ]);
+});
+
+it.each([
+  [[], ['a refused']],
+  [['UserNamespacesHostNetworkSupport'], ['a admitted']],
+])('admits by what its runtime declares: %j', async (declaredFeatures, expected) => {
+  const pod = { ...podOf('a'), spec: { hostNetwork: true, hostUsers: false } };
+  const { admissions, decided } = world({ pods: [pod], declaredFeatures });
+  await admissions.decide(new Set());
+  expect(decided()).toEqual(expected);
 });
 
 it('counts pods that were admitted and still run, and no others', async () => {

@@ -68,11 +68,13 @@ export class PodAdmissions {
   }
 
   #verdictOn(entry: PodEntry, node: KubeNode): Admission {
-    const { operatingSystem, topology } = this.#dependencies;
+    const { operatingSystem, topology, runtime } = this.#dependencies;
+    const { declaredFeatures = [] } = runtime;
     const others = [...this.#entries.values()].filter(
       (each) => each !== entry && each.present && each.admission === 'admitted' && !hasFinished(each),
     );
-    const verdict = admitPod({ pod: entry.pod, node, others: others.map(({ pod }) => pod), operatingSystem });
+    const facts = { node, others: others.map(({ pod }) => pod), operatingSystem, declaredFeatures };
+    const verdict = admitPod({ ...facts, pod: entry.pod });
     return verdict.kind === 'refused' ? verdict : topology.admit(entry.pod);
   }
 

@@ -45,8 +45,10 @@ describe('a new node', () => {
         capacity: { cpu: '1000m', memory: '1024Mi' },
         conditions: [{ type: 'Ready', status: 'True' }],
         addresses: [{ type: 'InternalIP', address: '192.0.2.1' }],
+        declaredFeatures: [],
       },
     });
+    expect(node.status).not.toHaveProperty('declaredFeatures');
     expect(node.spec).toEqual({
       taints: [{ key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' }],
       podCIDR: '10.1.0.0/24',

@@ -89,6 +89,7 @@ function storedStatus(given: NodeStatus | undefined): NodeStatus {
     'volumesAttached',
     'phase',
     'runtimeHandlers',
+    'declaredFeatures',
   );
 }
 

@@ -52,10 +52,35 @@ function validatePodCidrs(cidrs: readonly string[]): Cause[] {
 const validateQuantities = (amounts: ResourceList = {}, field: string): Cause[] =>
   Object.entries(amounts).flatMap(([name, text]) => amountCauses(name, text, `${field}.${name}`));
 
+const FEATURE = /^[A-Z][a-zA-Z0-9]*(\/[a-zA-Z][a-zA-Z0-9]*)*$/;
+const FEATURE_LENGTH_MAX = 253;
+
+function featureFault(name: string): string | undefined {
+  const head = `invalid feature name ${JSON.stringify(name)}: must`;
+  if (name.length > FEATURE_LENGTH_MAX) return `${head} be no more than ${FEATURE_LENGTH_MAX} characters`;
+  if (FEATURE.test(name)) return undefined;
+  return `${head} start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes`;
+}
+
+/** Source: the same (validateNodeDeclaredFeatures). */
+function validateFeatures(features: readonly string[] = []): Cause[] {
+  return features.flatMap((name, index) => {
+    const field = `status.declaredFeatures[${index}]`;
+    const before = features[index - 1] ?? '';
+    const fault = featureFault(name);
+    return [
+      ...(name === before && index > 0 ? [duplicate(field, name)] : []),
+      ...(name < before ? [invalidValue(field, name, 'list must be sorted alphabetically')] : []),
+      ...(fault === undefined ? [] : [invalidValue(field, name, fault)]),
+    ];
+  });
+}
+
 function validateStatus(node: KubeNode): Cause[] {
   const causes = [
     ...validateQuantities(node.status?.capacity, 'status.capacity'),
     ...validateQuantities(node.status?.allocatable, 'status.allocatable'),
+    ...validateFeatures(node.status?.declaredFeatures),
   ];
   const seen = new Set<string>();
   for (const [index, address] of (node.status?.addresses ?? []).entries()) {

@@ -1,5 +1,11 @@
-import { expect, it } from 'vitest';
-import { isRestartable, restartsAfter } from './container-restarts.ts';
+import { describe, expect, it } from 'vitest';
+import {
+  isRestartable,
+  mayRestartAll,
+  RESTART_ALL_ACTION,
+  restartsAfter,
+  restartsAllAfter,
+} from './container-restarts.ts';
 
 const when = (operator: string, ...values: number[]) => ({ action: 'Restart', exitCodes: { operator, values } });
 
@@ -32,4 +38,24 @@ it('may restart by a rule alone, if it has a policy of its own', () => {
   expect(isRestartable({ restartPolicy: 'Never', restartPolicyRules }, 'Never')).toBe(true);
   expect(isRestartable({ restartPolicyRules }, 'Never')).toBe(false);
   expect(isRestartable({ restartPolicy: 'Never' }, 'Always')).toBe(false);
+});
+
+describe('all containers of a pod', () => {
+  const all = { action: RESTART_ALL_ACTION, exitCodes: { operator: 'In', values: [42] } };
+
+  it('restart if the first rule that matches says so', () => {
+    const having = (...restartPolicyRules: object[]) =>
+      ({ restartPolicy: 'Never', restartPolicyRules }) as Parameters<typeof restartsAllAfter>[1];
+    expect(restartsAllAfter(42, having(when('In', 1), all, when('In', 42)))).toBe(true);
+    expect(restartsAllAfter(42, having(when('In', 42), all))).toBe(false);
+    expect(restartsAllAfter(1, having(all))).toBe(false);
+    expect(restartsAfter(42, having(all), 'Never')).toBe(true);
+    expect(restartsAllAfter(42, { restartPolicyRules: [all] })).toBe(false);
+  });
+
+  it('may restart for a rule of any container', () => {
+    expect(mayRestartAll({ initContainers: [{ name: 'i', restartPolicyRules: [all] }] })).toBe(true);
+    expect(mayRestartAll({ containers: [{ name: 'a' }, { name: 'c', restartPolicyRules: [all] }] })).toBe(true);
+    expect(mayRestartAll({ containers: [{ name: 'c', restartPolicyRules: [when('In', 42)] }] })).toBe(false);
+  });
 });

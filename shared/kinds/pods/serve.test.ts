@@ -473,3 +473,25 @@ describe('the row of a pod', () => {
     expect(row({ conditions: [{ type: 'example.org/ready', status: 'True' }] }, spec)[8]).toBe('1/1');
   });
 });
+
+describe('a container that has terminated', () => {
+  const restartPolicyRules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [42] } }];
+  const other = { ...main, name: 'other', restartPolicy: 'Never', restartPolicyRules };
+
+  it.each([
+    [
+      'stays so',
+      [main],
+      ['status.containerStatuses[0].state: Forbidden: may not be transitioned to non-terminated state'],
+    ],
+    ['may run again for a rule of another one that restarts all', [main, other], []],
+  ])('%s', (_, containers, expected) => {
+    const pod = create({ restartPolicy: 'Never', containers });
+    const withState = (state: object): KubeObject => ({
+      ...pod,
+      status: { ...pod.status, containerStatuses: [{ name: 'main', image: 'i', imageID: '', state }] },
+    });
+    const ended = withState({ terminated: { exitCode: 1 } });
+    expect(complaints(withState({ waiting: {} }), ended, 'status')).toEqual(expected);
+  });
+});

@@ -43,7 +43,7 @@ import type {
   ResourceRequirements,
   Toleration,
 } from '../types.ts';
-import { restartsAfter } from './container-restarts.ts';
+import { mayRestartAll, RESTART_ALL_ACTION, restartsAfter } from './container-restarts.ts';
 import { OFFLINE_STOP_AFTER, parseOfflineStop } from './offline-stop.ts';
 import { qosClassOf } from './qos-class.ts';
 import { SITE_HUB } from './site-permit.ts';
@@ -211,7 +211,7 @@ function validateRestarts({ restartPolicy, restartPolicyRules: rules = [] }: Con
   if (rules.length > RULES_MAX) return [...causes, tooMany(field, rules.length, RULES_MAX)];
   for (const [index, { action, exitCodes }] of rules.entries()) {
     const at = `${field}[${index}]`;
-    causes.push(...known(`${at}.action`, action, ['Restart']));
+    causes.push(...known(`${at}.action`, action, ['Restart', RESTART_ALL_ACTION]));
     if (exitCodes === undefined) causes.push(required(`${at}.exitCodes`, 'must be specified'));
     else {
       const { operator, values = [] } = exitCodes;
@@ -462,7 +462,7 @@ function validateSpecUpdate(next: PodSpec, old: PodSpec): Cause[] {
 /** Containers that have terminated and are not restarted stay so. */
 function validateTransitions({ status = {} }: KubePod, old: KubePod | undefined): Cause[] {
   const { restartPolicy: policy = 'Always', containers = [], initContainers = [] } = old?.spec ?? {};
-  if (policy === 'Always') return [];
+  if (policy === 'Always' || mayRestartAll({ containers, initContainers })) return [];
   const specs = new Map([...containers, ...initContainers].map((each) => [each.name, each]));
   return (['containerStatuses', 'initContainerStatuses'] as const).flatMap((list) => {
     const running = new Set(

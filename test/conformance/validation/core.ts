@@ -101,6 +101,29 @@ export const nodes: Constraint[] = [
     },
     duplicate(),
   ),
+  onStatus('status.declaredFeatures[1]', 'unique', { 'status.declaredFeatures': ['A', 'A'] }, duplicate()),
+  onStatus(
+    'status.declaredFeatures[1]',
+    'sorted',
+    { 'status.declaredFeatures': ['B', 'A'] },
+    invalid('list must be sorted alphabetically'),
+  ),
+  ...['lower', 'A/', 'A/1', 'A-b'].map((name) =>
+    onStatus(
+      'status.declaredFeatures[0]',
+      'names joined by /, the first in UpperCamelCase',
+      { 'status.declaredFeatures': [name] },
+      invalid(
+        `invalid feature name "${name}": must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes`,
+      ),
+    ),
+  ),
+  onStatus(
+    'status.declaredFeatures[0]',
+    'at most 253 characters',
+    { 'status.declaredFeatures': ['A'.repeat(254)] },
+    invalid(`invalid feature name "${'A'.repeat(254)}": must be no more than 253 characters`),
+  ),
   leftOut(
     'metadata.annotations',
     'the form of scheduler.alpha.kubernetes.io/taints and preferAvoidPods',

@@ -109,7 +109,11 @@ const containers: Constraint[] = [
     ),
   ]),
   rules('restartPolicyRules', 'at most 20', Array(21).fill(RULE), tooMany()),
-  rules('restartPolicyRules[0].action', 'Restart', [{ ...RULE, action: 'RestartAllContainers' }], unsupported()),
+  rules(
+    ...(['restartPolicyRules[0].action', 'Restart or RestartAllContainers'] as const),
+    [{ ...RULE, action: 'Terminate' }],
+    unsupported('supported values: "Restart", "RestartAllContainers"'),
+  ),
   rules('restartPolicyRules[0].exitCodes', 'set', [{ action: 'Restart' }], required('must be specified')),
   rules(
     ...(['restartPolicyRules[0].exitCodes.operator', 'In or NotIn'] as const),
