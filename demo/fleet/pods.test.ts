@@ -114,4 +114,24 @@ describe('the pods of a simulated machine', () => {
       },
     ]);
   });
+
+  it('have other resources as soon as the machine can allocate them', () => {
+    const sized = (cpu: string, status = {}) => {
+      const containers = [{ name: 'main', image: 'web', resources: { requests: { cpu } } }];
+      return { ...pod({ metadata: { generation: 2 }, status }), spec: { containers } };
+    };
+    const statusIn = (requests: ReturnType<typeof podRequests>) =>
+      (requests[0] as { body: { status: Record<string, unknown> } } | undefined)?.body.status;
+    const small = statusIn(podRequests([sized('1')], machine, nowMs)) ?? {};
+    expect(podRequests([sized('1', small)], machine, nowMs)).toEqual([]);
+    expect(statusIn(podRequests([sized('2', small)], machine, nowMs))).toMatchObject({
+      containerStatuses: [{ resources: { requests: { cpu: '2' } } }],
+    });
+    const other = { ...sized('3', small), metadata: { name: 'o', namespace: 'default', uid: 'uid-2' } };
+    const full = [sized('2', small), { ...other, status: statusIn(podRequests([sized('3')], machine, nowMs)) ?? {} }];
+    expect(statusIn(podRequests(full, machine, nowMs))).toMatchObject({ conditions: [{ reason: 'Deferred' }] });
+    expect(statusIn(podRequests([sized('4', small)], machine, nowMs))).toMatchObject({
+      conditions: [{ reason: 'Infeasible', message: expect.stringContaining('capacity: 3920') }],
+    });
+  });
 });
