@@ -13,6 +13,8 @@ export class AuditLogError extends Error {
 
 export function fileAuditTrail(file: string): AuditTrail {
   let bytes: number | undefined;
+  /** Lines of the next append. Those that arrive while one runs share the next. */
+  let waiting: string[] = [];
   let last: Promise<void> = Promise.resolve();
 
   async function append(text: string): Promise<void> {
@@ -30,11 +32,19 @@ export function fileAuditTrail(file: string): AuditTrail {
 
   return {
     async record(line) {
+      waiting.push(`${JSON.stringify(line)}\n`);
       // One at a time: two appends at once could both replace the file.
-      const mine = last.then(() => append(`${JSON.stringify(line)}\n`));
-      last = mine.catch(() => {});
+      if (waiting.length === 1) {
+        last = last
+          .catch(() => {})
+          .then(() => {
+            const lines = waiting;
+            waiting = [];
+            return append(lines.join(''));
+          });
+      }
       try {
-        await mine;
+        await last;
       } catch (cause) {
         throw new AuditLogError(`${file} did not accept a line`, { cause });
       }

@@ -1,12 +1,16 @@
 /**
- * Decoded items of the newest committed state, those that were used last, up to a limit. It is exact: the group that
+ * Decoded items of the newest committed state, those that were used of late, up to a limit. It is exact: the group that
  * changes a row changes the cache in the same turn, and no other process writes rows (store-lock.ts).
+ *
+ * At the limit the oldest item that was not used since the last look at it is dropped (second chance). To move an item
+ * at each use instead would let the map be built anew every few hundred reads.
  */
 import type { Item } from '../../shared/store/item-store.ts';
 
 interface Cached {
   readonly item: Item;
   readonly bytes: number;
+  isUsed: boolean;
 }
 
 /** What an item needs besides the text of its attributes: map entry, key, shape. Bytes. */
@@ -30,8 +34,7 @@ export class ItemCache {
       return undefined;
     }
     this.hits += 1;
-    this.#items.delete(key);
-    this.#items.set(key, cached);
+    cached.isUsed = true;
     return cached.item;
   }
 
@@ -43,11 +46,16 @@ export class ItemCache {
   set(key: string, item: Item, encodedLength: number): void {
     this.delete(key);
     const bytes = encodedLength + OVERHEAD_BYTES;
-    this.#items.set(key, { item, bytes });
+    this.#items.set(key, { item, bytes, isUsed: false });
     this.bytes += bytes;
-    for (const oldest of this.#items.keys()) {
+    // One that is moved to the end is met there as unused, so the loop ends.
+    for (const [oldest, cached] of this.#items) {
       if (this.bytes <= this.#bytesMax) return;
-      this.delete(oldest);
+      if (cached.isUsed) {
+        cached.isUsed = false;
+        this.#items.delete(oldest);
+        this.#items.set(oldest, cached);
+      } else this.delete(oldest);
     }
   }
 
