@@ -18,7 +18,7 @@ export interface PodRow extends PodSummary {
 /** `nowMs` is in no number that is kept. */
 export function podRowOf(pod: KubePod, nowMs: number): PodRow {
   const { ready, status, restarts } = summarisePod(pod, nowMs);
-  const { cpu, memory } = requestsOf(pod.spec ?? { containers: [] });
+  const { cpu, memory } = requestsOf(pod);
   return { ...podSummaryOf(pod), ready, status, restarts: Number.parseInt(restarts, 10), cpu, memory };
 }
 

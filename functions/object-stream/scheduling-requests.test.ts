@@ -60,6 +60,7 @@ async function effectOf(changes: Partial<Changes>): Promise<'request' | 'if wait
   return (await queue.wanted()) > 0 ? 'request' : 'if waiting';
 }
 const BOUND = { spec: { nodeName: 'n' } };
+const REQUESTS = { spec: { containers: [{ name: 'c', resources: { requests: { cpu: '1' } } }] } };
 
 describe('a change of a pod', () => {
   it.each<[string, KubePod | undefined, KubePod | undefined, string]>([
@@ -70,6 +71,8 @@ describe('a change of a pod', () => {
     ['that is created while being deleted', undefined, pod({ metadata: { deletionTimestamp: 't' } }), 'none'],
     ['that changes its labels', pod(), pod({ metadata: { labels: { a: 'b' } } }), 'request'],
     ['that changes its tolerations', pod(), pod({ spec: { tolerations: [{ operator: 'Exists' }] } }), 'request'],
+    ['that is resized while it waits', pod(), pod(REQUESTS), 'request'],
+    ['that is resized on its node', pod(BOUND), pod({ spec: { ...BOUND.spec, ...REQUESTS.spec } }), 'if waiting'],
     ['that is created again', pod(), pod({ metadata: { uid: 'v' } }), 'request'],
     ['that only changes its status', pod(), pod({ status: { conditions: [] } }), 'none'],
     ['that is bound', pod(), pod(BOUND), 'if waiting'],

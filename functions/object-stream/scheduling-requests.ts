@@ -8,6 +8,7 @@
  */
 import type { KubeNode, KubeObject, KubePod } from '../../shared/kinds/types.ts';
 import { queueStore } from '../../shared/scheduling/queue-store.ts';
+import { requestsOf } from '../../shared/scheduling/requests.rule.ts';
 import {
   isPending,
   SCHEDULER_NAME,
@@ -41,8 +42,8 @@ function schedulingParts(node: KubeNode | undefined): string {
 const isSchedulable = (pod: SchedulablePod | undefined): boolean => pod !== undefined && isPending(pod) && !pod.isGated;
 
 /** What an update of a waiting pod may change in its scheduling. */
-const ownParts = ({ uid, labels, tolerations, isGated }: SchedulablePod): string =>
-  JSON.stringify([uid, labels, tolerations, isGated]);
+const ownParts = ({ uid, labels, tolerations, isGated, requests }: SchedulablePod): string =>
+  JSON.stringify([uid, labels, tolerations, isGated, requests]);
 
 const read = (pod: KubePod | undefined): SchedulablePod | undefined =>
   pod === undefined ? undefined : schedulablePod(pod);
@@ -67,7 +68,9 @@ function mayHelpOthers({ before, after }: Change<KubePod>): boolean {
     const { uid, labels, deletionTimestamp } = pod.metadata;
     return JSON.stringify([uid, nodeName, labels, deletionTimestamp !== undefined]);
   };
-  return partsOf(before) !== partsOf(after);
+  const parts = partsOf(after);
+  if (partsOf(before) !== parts) return true;
+  return parts !== '' && JSON.stringify(requestsOf(before!)) !== JSON.stringify(requestsOf(after!));
 }
 
 export function schedulingWorks(

@@ -106,6 +106,13 @@ function grewForPod({ requests }: SchedulablePod, before: SchedulableNode, after
   );
 }
 
+/** The pod, on its node or still waiting, needs less of something that `pod` requests. */
+function shrankFor({ requests }: SchedulablePod, before: SchedulablePod, after: SchedulablePod): boolean {
+  return comparedAmounts(requests, after.requests, before.requests).some(
+    ({ allocatable: now, used: earlier }) => now < earlier,
+  );
+}
+
 const sameTolerations = (one: SchedulablePod, other: SchedulablePod): boolean =>
   one.tolerations.length === other.tolerations.length;
 
@@ -184,7 +191,12 @@ const gainedLabels = (_pod: SchedulablePod, { before, after }: NodeChange): bool
 
 const HINTS: Readonly<Record<PluginName, Hints>> = {
   NodeResourcesFit: {
-    pod: (_pod, change) => left(change),
+    pod: (pod, change) => {
+      const { before, after } = change;
+      if (before === undefined || after === undefined) return left(change);
+      return left(change) || (countsOnNode(after) && shrankFor(pod, before, after));
+    },
+    own: (before, after) => shrankFor(before, before, after),
     node: (pod, { before, after }) =>
       after !== undefined && fitsEmpty(pod, after) && (before === undefined || grewForPod(pod, before, after)),
   },

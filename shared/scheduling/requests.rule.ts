@@ -4,7 +4,8 @@
  * Source: staging/src/k8s.io/component-helpers/resource/helpers.go (PodRequests, AggregateContainerRequests).
  */
 
-import type { Container, PodSpec, ResourceList } from '../kinds/types.ts';
+import { countedResources } from '../kinds/pods/counted-resources.ts';
+import type { Container, KubePod, PodSpec, ResourceList } from '../kinds/types.ts';
 import { parseQuantity } from '../kubernetes/quantity.ts';
 
 /** cpu in millicores; the others in whole units, such as bytes. */
@@ -109,23 +110,23 @@ function amountsOf(sums: Sums): Amounts {
   };
 }
 
-export const requestsOf = (spec: PodSpec): Amounts =>
-  amountsOf(
-    withPodLevel(
-      requestsOfContainers(spec, ({ resources }) => resources?.requests),
-      spec,
-    ),
-  );
-
-/** An explicit request of 0 stays 0. */
-export function scoredRequestsOf(spec: PodSpec): ScoredAmounts {
-  const sums = withPodLevel(
-    requestsOfContainers(spec, ({ resources }) => ({
-      [CPU]: resources?.requests?.[CPU] ?? `${SCORED_CPU_DEFAULT}m`,
-      [MEMORY]: resources?.requests?.[MEMORY] ?? String(SCORED_MEMORY_DEFAULT),
-    })),
+/** `defaults`: requests of a container that states none. An explicit request of 0 stays 0. */
+function sumsOf(pod: KubePod, defaults?: ResourceList): Sums {
+  const { spec = { containers: [] } } = pod;
+  const countedOf = countedResources(pod);
+  return withPodLevel(
+    requestsOfContainers(spec, (container) => {
+      const { requests } = countedOf(container);
+      return defaults === undefined ? requests : { ...defaults, ...requests };
+    }),
     spec,
   );
+}
+
+export const requestsOf = (pod: KubePod): Amounts => amountsOf(sumsOf(pod));
+
+export function scoredRequestsOf(pod: KubePod): ScoredAmounts {
+  const sums = sumsOf(pod, { [CPU]: `${SCORED_CPU_DEFAULT}m`, [MEMORY]: String(SCORED_MEMORY_DEFAULT) });
   return { cpu: sums.get(CPU) ?? 0, memory: sums.get(MEMORY) ?? 0 };
 }
 

@@ -1,7 +1,7 @@
 /** Rules of the scheduler that its suites reach only through whole decisions: amounts, affinity to nodes, taints. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { PodSpec } from '../kinds/types.ts';
+import type { KubePod } from '../kinds/types.ts';
 import { matchesNodeAffinity, namedNodes, nodeAffinityScore, nodeTermMatches } from './node-affinity.rule.ts';
 import {
   amountOf,
@@ -47,7 +47,8 @@ const container = (requests: object | undefined, more: object = {}) => ({
   resources: { requests },
   ...more,
 });
-const spec = (more: object): PodSpec => ({ containers: [], ...more }) as PodSpec;
+const spec = (more: object, status: object = {}): KubePod =>
+  ({ metadata: {}, spec: { containers: [], ...more }, status }) as KubePod;
 
 describe('the requests of a pod', () => {
   it('are the sum of its containers, or its largest init container', () => {
@@ -83,6 +84,43 @@ describe('the requests of a pod', () => {
     expect(scored(container(undefined))).toEqual({ cpu: 100, memory: 200 * MEBI });
     expect(scored(container({ cpu: '0', memory: '0' }))).toEqual({ cpu: 0, memory: 0 });
     expect(scored(container({ cpu: '1' }), { name: 'd' })).toEqual({ cpu: 1_100, memory: 400 * MEBI });
+  });
+
+  describe('while they are changed', () => {
+    const reported = (requests: object, allocatedResources: object, name = 'c') => ({
+      ...{ name, allocatedResources, resources: { requests } },
+    });
+    const pending = (reason: string) => ({ conditions: [{ type: 'PodResizePending', status: 'True', reason }] });
+    const wanted = { containers: [container({ cpu: '2', memory: '10' })] };
+    const resources = reported({ cpu: '1', memory: '30' }, { cpu: '1500m', memory: '20' });
+    const cpuAndMemory = (pod: KubePod) => [requestsOf(pod).cpu, requestsOf(pod).memory];
+
+    it('are the highest of those wanted, promised and in effect', () => {
+      const containerStatuses = [resources];
+      expect(cpuAndMemory(spec(wanted, { containerStatuses }))).toEqual([2_000, 30]);
+      expect(cpuAndMemory(spec(wanted, { containerStatuses, ...pending('Deferred') }))).toEqual([2_000, 30]);
+      expect(scoredRequestsOf(spec(wanted, { containerStatuses }))).toEqual({ cpu: 2_000, memory: 30 });
+    });
+
+    it('leave out those wanted where the node can never do it', () => {
+      const status = { containerStatuses: [resources], ...pending('Infeasible') };
+      expect(cpuAndMemory(spec(wanted, status))).toEqual([1_500, 30]);
+    });
+
+    it('are those wanted of a container without a report of its resources', () => {
+      const { resources: _none, ...promised } = resources;
+      for (const containerStatuses of [[], [{ ...resources, name: 'd' }], [promised]]) {
+        expect(cpuAndMemory(spec(wanted, { containerStatuses, ...pending('Infeasible') }))).toEqual([2_000, 10]);
+      }
+    });
+
+    it('count the report of a sidecar, and not of another init container', () => {
+      const status = { initContainerStatuses: [reported({ cpu: '4' }, { cpu: '4' }, 's')] };
+      const cpu = (more: object) =>
+        requestsOf(spec({ ...wanted, initContainers: [container({ cpu: '3' }, { name: 's', ...more })] }, status)).cpu;
+      expect(cpu({ restartPolicy: 'Always' })).toBe(6_000);
+      expect(cpu({})).toBe(3_000);
+    });
   });
 
   it('have every resource of a node or of a vendor, and no other one', () => {

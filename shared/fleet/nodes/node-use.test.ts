@@ -27,8 +27,9 @@ it('the versions of all nodes are read, whatever their partition', async () => {
 
 describe('a write of a pod', () => {
   const ref = { resource: 'pods', namespace: 'd', name: 'p' };
-  const pod = (nodeName: string | undefined, phase?: string) =>
-    ({ metadata: { name: 'p' }, spec: { nodeName }, status: { phase } }) as KubePod;
+  const pod = (nodeName: string | undefined, phase?: string, container: object = {}) =>
+    ({ metadata: { name: 'p' }, spec: { nodeName, containers: [container] }, status: { phase } }) as KubePod;
+  const resources = { requests: { cpu: '1' } };
   const uses = (before: KubePod | undefined, after: KubePod) => {
     const write: ObjectWrite =
       before === undefined
@@ -43,6 +44,8 @@ describe('a write of a pod', () => {
     ['it moves to it', pod('m'), pod('n'), ['n']],
     ['it runs on it again', pod('n', 'Failed'), pod('n', 'Running'), ['n']],
     ['it stays on it', pod('n'), pod('n', 'Running'), []],
+    ['it is resized on it', pod('n'), pod('n', 'Running', { resources }), ['n']],
+    ['another part of it changes', pod('n'), pod('n', 'Running', { image: 'i' }), []],
     ['it ends', pod('n'), pod('n', 'Failed'), []],
     ['it has ended', undefined, pod('n', 'Succeeded'), []],
     ['it has no node', undefined, pod(undefined), []],

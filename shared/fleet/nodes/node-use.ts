@@ -1,7 +1,7 @@
 /**
  * How often the set of pods of a node has grown, in the `control` table:
  *
- *   pk `use#<shard>` sk <node name>   v: incremented by every transaction that binds a pod to the node
+ *   pk `use#<shard>` sk <node name>   v: incremented by every transaction that binds a pod to the node or resizes one
  *
  * Whoever binds a pod reads `v`, then the pods of the node, and binds on the condition that `v` is unchanged. So no
  * binding overlooks another one. Pods that leave the node only free what it offers and do not change `v`.
@@ -72,11 +72,22 @@ const isActive = ({ status }: KubePod): boolean => status?.phase !== 'Succeeded'
 const activeNodeOf = (pod: KubePod | undefined): string | undefined =>
   pod !== undefined && isActive(pod) ? nodeNameOf('pods', pod) : undefined;
 
-/** For a client's write of a pod, in the same transaction, when the pod begins to count on a node. */
+const changesRequests = (pod: KubePod, previous: KubePod | undefined): boolean =>
+  pod.spec !== previous?.spec && amountsIn(pod) !== amountsIn(previous);
+
+const amountsIn = (pod: KubePod | undefined): string =>
+  JSON.stringify([pod?.spec?.containers, pod?.spec?.initContainers].map((list) => list?.map((each) => each.resources)));
+
+/**
+ * For a client's write of a pod, in the same transaction, when the pod begins to count on a node, or counts with other
+ * requests.
+ */
 export function podUseWrites(write: ObjectWrite): TransactWrite[] {
   if (write.kind === 'delete') return [];
   const nodeName = activeNodeOf(write.object);
-  if (nodeName === undefined || nodeName === activeNodeOf(write.kind === 'update' ? write.previous : undefined))
-    return [];
+  const previous: KubePod | undefined = write.kind === 'update' ? write.previous : undefined;
+  // A write that leaves the spec as it is passes on the same spec.
+  const isSame = nodeName === activeNodeOf(previous) && !changesRequests(write.object, previous);
+  if (nodeName === undefined || isSame) return [];
   return [{ kind: 'update', key: keyOf(nodeName), add: { v: 1 } }];
 }

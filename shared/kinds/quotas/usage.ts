@@ -5,6 +5,7 @@
  */
 
 import { parseTimeMs } from '../../kubernetes/time.ts';
+import { countedResources } from '../pods/counted-resources.ts';
 import { isTerminated } from '../pods/phase.ts';
 import type {
   Container,
@@ -75,7 +76,7 @@ export const mayGrow = (of: CountedResource): boolean => isCore(of, 'services') 
 
 export function usageOf(of: CountedResource, object: KubeObject, nowMs: number): Amounts {
   const counted = new Map([[countName(of), whole(1)]]);
-  if (isCore(of, 'pods')) return podCounts(object, nowMs) ? add(counted, podUsage(object.spec as PodSpec)) : counted;
+  if (isCore(of, 'pods')) return podCounts(object, nowMs) ? add(counted, podUsage(object)) : counted;
   if (isCore(of, 'services')) return add(counted, serviceUsage(object));
   if (isCore(of, 'persistentvolumeclaims')) return add(counted, claimUsage(object.spec));
   if (of.group === '' && LEGACY_COUNTS.has(of.resource)) counted.set(of.resource, whole(1));
@@ -117,13 +118,14 @@ function totalOf(spec: PodSpec, amountsIn: (container: Container) => Amounts): A
   return highest(together, steps);
 }
 
-function podUsage(spec: PodSpec = {}): Amounts {
-  const overhead = amountsOf(spec.overhead);
+function podUsage(pod: KubePod): Amounts {
+  const { spec = {} } = pod;
+  const countedOf = countedResources(pod);
   const requests = add(
-    totalOf(spec, ({ resources }) => amountsOf(resources?.requests)),
-    overhead,
+    totalOf(spec, (container) => amountsOf(countedOf(container).requests)),
+    amountsOf(spec.overhead),
   );
-  const limits = totalOf(spec, ({ resources }) => amountsOf(resources?.limits));
+  const limits = totalOf(spec, (container) => amountsOf(countedOf(container).limits));
   return computeUsage(requests, limits);
 }
 
