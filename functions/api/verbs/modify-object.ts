@@ -18,6 +18,7 @@ import type { ResourceTarget } from '../../../shared/kubernetes/request/request.
 import { isStatusError } from '../../../shared/kubernetes/request/respond.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { resourceVersionRequired } from '../../../shared/kubernetes/validate-metadata.ts';
+import { refuseOutsideLimits } from '../admission/admit-creation.ts';
 import { chargedQuotas } from '../admission/charge-quotas.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { createObject } from './create-object.ts';
@@ -137,8 +138,11 @@ async function storeChange(
     return { kind: 'written', object: old };
   }
   const { nowMs } = options;
+  const isResize = target.subresource === 'resize';
   const quotas =
-    target.subresource === '' ? await chargedQuotas(dependencies, descriptor, { object: next, old, nowMs }) : [];
+    target.subresource === '' || isResize
+      ? await chargedQuotas(dependencies, descriptor, { object: next, old, nowMs, isResize })
+      : [];
   if (options.dryRun) return { kind: 'written', object: next };
   if (next.metadata.deletionTimestamp !== undefined && isRemovable(descriptor, next)) {
     const removed = await storage.remove(old);
@@ -190,7 +194,9 @@ async function preparedForUpdate(
   metadata.name ??= target.name;
   if (metadata.name !== target.name) throw status.nameMismatch(metadata.name, target.name);
   const placed = withNamespaceOf(descriptor, target, { ...requested, metadata });
-  const context = { ...prepareContext(dependencies, options), subresource };
+  const isResize = subresource === 'resize';
+  const limitRanges = isResize ? await dependencies.namespacePolicies.limitRanges(target.namespace) : [];
+  const context = { ...prepareContext(dependencies, options), subresource, limitRanges };
   const withDefaults = descriptor.prepareForUpdate(placed, old, context);
   const mutated = (await options.mutate?.(withDefaults, old)) ?? withDefaults;
   const prepared = mutated === withDefaults ? withDefaults : descriptor.prepareForUpdate(mutated, old, context);
@@ -199,6 +205,7 @@ async function preparedForUpdate(
     target.name,
     descriptor.validate(prepared, { operation: 'update', subresource, old, group }),
   );
+  if (isResize) refuseOutsideLimits(descriptor, prepared, { limitRanges });
   return prepared;
 }
 

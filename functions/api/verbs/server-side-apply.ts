@@ -58,6 +58,7 @@ export interface ApplySettings {
   readonly validation: FieldValidation;
   /** Paths that this write does not change. */
   readonly ignored: readonly (readonly string[])[];
+  readonly within: readonly RegExp[];
 }
 
 /** @param live the stored object in the served version; undefined: none */
@@ -66,7 +67,7 @@ export function applied(
   body: ApplyBody,
   live: KubeObject | undefined,
 ): { readonly object: KubeObject; readonly warnings: readonly string[] } {
-  const { descriptor, schema, writer, force, validation, ignored } = settings;
+  const { descriptor, schema, writer, force, validation, ignored, within } = settings;
   const result = applyServerSide({
     schema,
     live,
@@ -74,6 +75,7 @@ export function applied(
     writer,
     force,
     ignored,
+    within,
   });
   switch (result.kind) {
     case 'malformed':

@@ -2,10 +2,12 @@
 
 import { defined } from '../../defined.ts';
 import { withDefaultTolerations } from '../../fleet/taints/default-tolerations.ts';
+import { sameJson } from '../../kubernetes/causes.ts';
 import {
   freshMetadata,
   inheritMetadata,
   type Json,
+  nextGeneration,
   recordsOf,
   textOf,
   typed,
@@ -15,11 +17,12 @@ import {
 import { canonicalTime, formatTime } from '../../kubernetes/time.ts';
 import type { PrepareContext } from '../descriptor.ts';
 import type { Prepare } from '../prepare.ts';
-import type { KubePod, PodCondition, PodSpec, PodStatus } from '../types.ts';
+import type { KubeObject, KubePod, PodCondition, PodSpec, PodStatus } from '../types.ts';
 import { withLimitDefaults } from './limit-range.ts';
 import { withAccount } from './pod-account.ts';
 import { DEFAULT_PREEMPTION_POLICY } from './pod-priority.ts';
 import { qosClassOf } from './qos-class.ts';
+import { resizedSpec } from './resize.ts';
 import { withRuntimeClass } from './runtime-class.ts';
 import { defaultPodSpec } from './spec-defaults.ts';
 
@@ -58,10 +61,14 @@ function alignAddresses(status: Json, single: string, list: string): Json {
   return first === '' ? rest : { ...rest, [single]: first, [list]: addresses };
 }
 
-function storedStatus(given: PodStatus | undefined, qosClass: PodStatus['qosClass']): Json {
-  const status = withoutNulls(given ?? {});
+/** A writer that knows no observedGeneration does not remove it (preserveOldObservedGeneration of the same file). */
+function storedStatus(given: PodStatus | undefined, old: PodStatus = {}): Json {
+  const observed = { observedGeneration: old.observedGeneration };
+  const status = { ...defined(observed), ...withoutEmpty(withoutNulls(given ?? {}), 'observedGeneration') };
+  const qosClass = status.qosClass ?? old.qosClass;
   const conditions = (status.conditions ?? []).map((condition) => ({
-    ...withoutEmpty(condition, 'reason', 'message'),
+    ...defined({ observedGeneration: old.conditions?.find(({ type }) => type === condition.type)?.observedGeneration }),
+    ...withoutEmpty(condition, 'reason', 'message', 'observedGeneration'),
     lastProbeTime: timeOrNull(condition.lastProbeTime),
     lastTransitionTime: timeOrNull(condition.lastTransitionTime),
   }));
@@ -92,8 +99,20 @@ const gatedCondition = (nowMs: number): PodCondition => ({
   message: 'Scheduling is blocked due to non-empty scheduling gates',
 });
 
+/** A change of the spec raises the generation. A binding does not: the kubelet reads the pod first after it. */
+function nextOf(next: KubePod, old: KubePod): KubeObject {
+  const isSame = sameJson(next.spec, old.spec);
+  const { metadata } = next;
+  return typed(
+    '',
+    'v1',
+    'Pod',
+    isSame ? next : { ...next, metadata: { ...metadata, generation: nextGeneration(next, old) } },
+  );
+}
+
 export const preparePod: Prepare = {
-  hasGeneration: false,
+  hasGeneration: true,
   prepareForCreate(object: KubePod, context) {
     const given = context.account === undefined ? object : withAccount(object, context.account);
     const defaulted = withRuntimeClass({ ...given, spec: defaultPodSpec(given.spec) }, context.runtimeClass);
@@ -101,7 +120,7 @@ export const preparePod: Prepare = {
     const spec = admitPriority(admitTolerations(limited.spec ?? {}, context), context);
     return typed('', 'v1', 'Pod', {
       ...limited,
-      metadata: freshMetadata(limited.metadata),
+      metadata: { ...freshMetadata(limited.metadata), generation: 1 },
       spec,
       status: {
         phase: 'Pending',
@@ -112,7 +131,6 @@ export const preparePod: Prepare = {
   },
   prepareForUpdate(next: KubePod, old: KubePod, context) {
     const metadata = inheritMetadata(next.metadata, old.metadata);
-    const oldQos = old.status?.qosClass;
     if (context.subresource === 'status') {
       // A status update must not change the owners of the pod.
       const { ownerReferences: _ownerReferences, ...rest } = metadata;
@@ -121,8 +139,14 @@ export const preparePod: Prepare = {
         ...next,
         metadata: owners === undefined ? rest : { ...rest, ownerReferences: owners },
         spec: old.spec ?? {},
-        status: storedStatus(next.status, next.status?.qosClass ?? oldQos),
+        status: storedStatus(next.status, old.status),
       });
+    }
+    if (context.subresource === 'resize') {
+      const limited = withLimitDefaults({ ...next, spec: defaultPodSpec(next.spec) }, context.limitRanges ?? []);
+      const { managedFields } = next.metadata;
+      const spec = resizedSpec(limited.spec ?? {}, old.spec ?? {});
+      return nextOf({ ...old, metadata: { ...old.metadata, ...defined({ managedFields }) }, spec }, old);
     }
     const spec = admitTolerations(defaultPodSpec(next.spec), context);
     const kept = defined({
@@ -130,6 +154,6 @@ export const preparePod: Prepare = {
       preemptionPolicy: spec.preemptionPolicy ?? old.spec?.preemptionPolicy,
       priorityClassName: spec.priorityClassName ?? old.spec?.priorityClassName,
     });
-    return typed('', 'v1', 'Pod', { ...next, metadata, spec: { ...spec, ...kept }, status: old.status ?? {} });
+    return nextOf({ ...next, metadata, spec: { ...spec, ...kept }, status: old.status ?? {} }, old);
   },
 };

@@ -50,7 +50,7 @@ describe('a new pod', () => {
     expect(pod).toEqual({
       apiVersion: 'v1',
       kind: 'Pod',
-      metadata: { name: 'p-1', namespace: 'default' },
+      metadata: { name: 'p-1', namespace: 'default', generation: 1 },
       spec: {
         containers: [
           {

@@ -18,6 +18,7 @@ export const pods: ResourceDescriptor = {
     // drain evicts only when it finds exactly this entry.
     { name: 'eviction', kind: 'Eviction', group: 'policy', version: 'v1', verbs: ['create'] },
     { name: 'log', verbs: ['get'] },
+    { name: 'resize', verbs: ['get', 'patch', 'update'] },
     { name: 'status', verbs: ['get', 'patch', 'update'] },
   ],
   columns: [

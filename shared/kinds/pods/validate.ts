@@ -11,6 +11,7 @@ import {
   oneOf,
   optionalAt,
   required,
+  requiredOneOf,
   sameJson,
   tooMany,
 } from '../../kubernetes/causes.ts';
@@ -46,6 +47,7 @@ import type {
 import { mayRestartAll, RESTART_ALL_ACTION, restartsAfter } from './container-restarts.ts';
 import { OFFLINE_STOP_AFTER, parseOfflineStop } from './offline-stop.ts';
 import { qosClassOf } from './qos-class.ts';
+import { MIRROR_POD, validateResize } from './resize.ts';
 import { SITE_HUB } from './site-permit.ts';
 import { validateEnv, validateEnvFrom } from './validate-environment.ts';
 import { validateOs } from './validate-os.ts';
@@ -123,13 +125,33 @@ export function validateResources({ limits = {}, requests = {} }: ResourceRequir
   return causes;
 }
 
+const RESIZED_RESOURCES = ['cpu', 'memory'];
+const RESIZE_POLICIES = ['NotRequired', 'RestartContainer'];
+
+/** Upstream reports the list, and not the item. */
+function validateResizePolicies(policies: NonNullable<Container['resizePolicy']>, field: string, restarts: string) {
+  const seen = new Set<string>();
+  return policies.flatMap(({ resourceName = '', restartPolicy = '' }, index): Cause[] => {
+    const isRepeated = seen.has(resourceName);
+    seen.add(resourceName);
+    const why = "must be 'NotRequired' when `restartPolicy` is 'Never'";
+    return [
+      ...(isRepeated ? [duplicate(`${field}[${index}]`, resourceName)] : []),
+      ...requiredOneOf(field, resourceName, RESIZED_RESOURCES),
+      ...requiredOneOf(field, restartPolicy, RESIZE_POLICIES),
+      ...(restarts === 'Never' && restartPolicy !== 'NotRequired' ? [invalidValue(field, restartPolicy, why)] : []),
+    ];
+  });
+}
+
 /** What the containers of a pod have in common. */
 interface PodParts {
   readonly volumes: ReadonlySet<string>;
   readonly graceSeconds: number;
+  readonly restarts: string;
 }
 
-function validateContainer(container: Container, { volumes }: PodParts, field: string): Cause[] {
+function validateContainer(container: Container, { volumes, restarts }: PodParts, field: string): Cause[] {
   const { name = '', image = '', securityContext } = container;
   const isPrivileged = securityContext?.['privileged'] === true;
   return [
@@ -142,6 +164,11 @@ function validateContainer(container: Container, { volumes }: PodParts, field: s
     ...validateMounts(container.volumeMounts ?? [], { volumes, isPrivileged, field: `${field}.volumeMounts` }),
     ...oneOf(`${field}.imagePullPolicy`, container.imagePullPolicy, PULL_POLICIES),
     ...validateResources(container.resources ?? {}, `${field}.resources`),
+    ...validateResizePolicies(
+      container.resizePolicy ?? [],
+      `${field}.resizePolicy`,
+      container.restartPolicy ?? restarts,
+    ),
     ...(securityContext === undefined ? [] : validateContainerSecurity(securityContext, `${field}.securityContext`)),
   ];
 }
@@ -348,7 +375,7 @@ export function validatePodSpec(spec: PodSpec): Cause[] {
   const volumes = validateVolumes(spec.volumes ?? [], 'spec.volumes');
   const { containers = [], initContainers = [], terminationGracePeriodSeconds: graceSeconds = 0 } = spec;
   const names = new Set<string>();
-  const parts = { volumes: volumes.names, graceSeconds };
+  const parts = { volumes: volumes.names, graceSeconds, restarts: spec.restartPolicy ?? '' };
   return [
     ...volumes.causes,
     ...validateContainers(containers, parts, names),
@@ -529,7 +556,6 @@ function validateCreation({ nodeName = '', schedulingGates = [], ephemeralContai
   return causes;
 }
 
-const MIRROR_POD = 'kubernetes.io/config.mirror';
 const DELETION_COST = 'controller.kubernetes.io/pod-deletion-cost';
 
 /** Annotations of a pod or a template that have a form. */
@@ -593,6 +619,10 @@ export function validatePod(pod: KubePod, old: KubePod | undefined, subresource:
       'metadata.annotations',
     ),
     ...validatePodSpec(spec),
-    ...(old === undefined ? validateCreation(spec) : validateSpecUpdate(spec, old.spec ?? {})),
+    ...(old === undefined
+      ? validateCreation(spec)
+      : subresource === 'resize'
+        ? validateResize(spec, old)
+        : validateSpecUpdate(spec, old.spec ?? {})),
   ];
 }

@@ -10,6 +10,7 @@ import {
   intersection,
   isEmptySet,
   itemKeys,
+  partOf,
   pathsOf,
   union,
 } from './field-set.ts';
@@ -36,6 +37,8 @@ export interface ApplyRequest {
   readonly force: boolean;
   /** Paths that this write does not change: `[['status']]` on the object, `[['spec']]` on its status. */
   readonly ignored?: readonly (readonly string[])[];
+  /** The part of the fields that this write changes, by the keys that lead to it. Absent: all that is not ignored. */
+  readonly within?: readonly RegExp[];
 }
 
 export interface ConflictCause {
@@ -71,7 +74,7 @@ export type ApplyResult =
  * Source: Kubernetes documentation, "Server-Side Apply".
  */
 export function applyServerSide(request: ApplyRequest): ApplyResult {
-  const { schema, live, writer, ignored = [] } = request;
+  const { schema, live, writer, ignored = [], within = [] } = request;
   if (!isJsonObject(request.applied)) return malformed('an apply configuration must be an object');
   if (nestsDeeperThan(request.applied, PATCH_DEPTH_MAX)) {
     return malformed(`an apply configuration nests at most ${PATCH_DEPTH_MAX} levels deep`);
@@ -91,7 +94,7 @@ export function applyServerSide(request: ApplyRequest): ApplyResult {
   const ownerships = (live === undefined ? undefined : readManagedFields(managedFieldsOf(live))) ?? [];
   const previous = ownerships.find((ownership) => isEntryOf(ownership, applier));
   const others = ownerships.filter((ownership) => ownership !== previous);
-  const fields = fieldSetOf(schema, applied, ignored);
+  const fields = partOf(fieldSetOf(schema, applied, ignored), within);
 
   const merged = live === undefined ? cloneJson(applied) : (mergeValue(schema, live, applied) as JsonObject);
   const wanted = others.reduce((all, ownership) => union(all, ownership.fields), fields);
@@ -99,7 +102,8 @@ export function applyServerSide(request: ApplyRequest): ApplyResult {
   // Normalised like the live object. An empty map is absent in both, so it is not a change.
   const object = decodeStrict(schema, merged, { keepsNulls: true }).value;
 
-  const { changed, removed } = changesOf(schema, live, object, ignored);
+  const changes = changesOf(schema, live, object, ignored);
+  const [changed, removed] = [partOf(changes.changed, within), partOf(changes.removed, within)];
   // A field applied with an empty value (false, []) is absent from the normalised object. That is a change too.
   const contested = union(changed, intersection(removed, fields));
   const conflicts = others

@@ -195,6 +195,14 @@ export function isEmptySet(set: FieldSet): boolean {
   return !set.owned && set.children.size === 0;
 }
 
+/** The fields below keys that match, one pattern per level. */
+export function partOf(set: FieldSet, [pattern, ...below]: readonly RegExp[]): FieldSet {
+  if (pattern === undefined) return set;
+  const found = [...set.children].filter(([key]) => pattern.test(key));
+  const parts = found.map(([key, child]): [string, FieldSet] => [key, partOf(child, below)]);
+  return { owned: false, children: new Map(parts.filter(([, part]) => !isEmptySet(part))) };
+}
+
 export function union(left: FieldSet, right: FieldSet): FieldSet {
   const children = new Map(left.children);
   for (const [key, child] of right.children) {

@@ -34,7 +34,7 @@ interface Named {
 
 export interface Checked extends Named {
   readonly kind: 'checked';
-  readonly on: 'create' | 'update' | 'status';
+  readonly on: 'create' | 'update' | 'status' | 'resize';
   /** Edits of the base object that is stored before an update. */
   readonly before: Edits;
   /** The counterexample: edits of the new object, or of the stored one. */
@@ -73,6 +73,13 @@ export const onUpdate = (
 ): Checked => ({
   ...on(field, rule, wrong, cause),
   on: 'update',
+  before,
+});
+
+/** On the subresource of that name. */
+export const onResize = (field: string, rule: string, wrong: Edits, cause: ExpectedCause, before: Edits): Checked => ({
+  ...on(field, rule, wrong, cause),
+  on: 'resize',
   before,
 });
 

@@ -15,6 +15,7 @@ import {
   NOT_NEGATIVE,
   nonNegative,
   on,
+  onResize,
   onStatus,
   onUpdate,
   required,
@@ -437,6 +438,12 @@ export const limitRanges: Constraint[] = [
 const POD_FIXED =
   'pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)';
 
+const LIMITED = {
+  'spec.containers[0].resources': { requests: { cpu: '1', memory: '1' }, limits: { cpu: '2', memory: '1' } },
+};
+const STORAGE = { 'ephemeral-storage': '1' };
+const SIDECAR = { name: 'side', image: 'i', restartPolicy: 'Always', resources: { limits: { cpu: '1' } } };
+
 export const pods: Constraint[] = [
   onUpdate(
     'spec.containers',
@@ -478,5 +485,110 @@ export const pods: Constraint[] = [
     'phases, addresses, and containers that have terminated',
     'tested in shared/kinds/pods/serve.test.ts',
   ),
-  leftOut('spec.ephemeralContainers, resources', 'through their subresources', 'the subresources are not served'),
+  leftOut('spec.ephemeralContainers', 'through a subresource', 'the subresource is not served'),
+  onUpdate(
+    'spec',
+    'resources through their subresource alone',
+    { 'spec.containers[0].resources.limits.cpu': '3' },
+    forbidden(POD_FIXED),
+    LIMITED,
+  ),
+  onResize(
+    '[]',
+    'not of pods with resources of their own',
+    { 'spec.containers[0].resources.limits.cpu': '3' },
+    forbidden('pods with pod-level resources cannot be resized'),
+    { ...LIMITED, 'spec.resources': { limits: { cpu: '4' } } },
+  ),
+  onResize(
+    '[]',
+    'not of static pods',
+    { 'spec.containers[0].resources.limits.cpu': '3' },
+    forbidden('static pods cannot be resized'),
+    { ...LIMITED, 'spec.nodeName': 'n', 'metadata.annotations': { 'kubernetes.io/config.mirror': 'x' } },
+  ),
+  onResize(
+    '[]',
+    'not of pods of Windows',
+    { 'spec.containers[0].resources.limits.cpu': '3' },
+    forbidden('windows pods cannot be resized'),
+    { ...LIMITED, 'spec.os': { name: 'windows' } },
+  ),
+  onResize(
+    'spec',
+    'the QoS class stays',
+    { 'spec.containers[0].resources.requests.cpu': '2' },
+    invalid('Pod QOS Class may not change as a result of resizing'),
+    LIMITED,
+  ),
+  onResize(
+    'spec',
+    'a running container has its resources in the status',
+    { 'spec.containers[0].resources.limits.cpu': '3' },
+    forbidden('Pod running on node without support for resize'),
+    { ...LIMITED, 'status.containerStatuses': [{ name: 'a', state: { running: {} } }] },
+  ),
+  onResize(
+    'spec.containers',
+    'none added or removed',
+    { 'spec.containers[1]': { name: 'b', image: 'i' } },
+    forbidden('containers may not be added or removed on resize'),
+    LIMITED,
+  ),
+  onResize(
+    'spec.initContainers[0].name',
+    'none renamed or reordered',
+    { 'spec.initContainers[0].name': 'other' },
+    forbidden('initContainers may not be renamed or reordered on resize'),
+    { ...LIMITED, 'spec.initContainers': [SIDECAR] },
+  ),
+  onResize(
+    'spec.containers[0].resources.requests',
+    'stay set',
+    { 'spec.containers[0].resources': { requests: { memory: '1' } } },
+    forbidden('resource requests cannot be removed'),
+    { 'spec.containers[0].resources': { requests: { cpu: '1', memory: '1' } } },
+  ),
+  onResize(
+    'spec.initContainers[0].resources.limits',
+    'stay set',
+    { 'spec.initContainers[0].resources.limits': {} },
+    forbidden('resource limits cannot be removed'),
+    { ...LIMITED, 'spec.initContainers': [SIDECAR] },
+  ),
+  onResize(
+    'spec',
+    'only CPU and memory of containers',
+    { 'spec.containers[0].resources.limits.ephemeral-storage': '3' },
+    forbidden('only cpu and memory resources are mutable'),
+    { 'spec.containers[0].resources': { requests: STORAGE, limits: { 'ephemeral-storage': '2' } } },
+  ),
+  onResize(
+    'spec',
+    'only CPU and memory of containers',
+    { 'spec.containers[0].resources.requests.ephemeral-storage': '2' },
+    forbidden('only cpu and memory resources are mutable'),
+    { 'spec.containers[0].resources': { requests: STORAGE } },
+  ),
+  onResize(
+    'spec',
+    'resize policies stay',
+    { 'spec.containers[0].resizePolicy': [{ resourceName: 'cpu', restartPolicy: 'RestartContainer' }] },
+    forbidden('only cpu and memory resources are mutable'),
+    LIMITED,
+  ),
+  onResize(
+    'spec',
+    'only CPU and memory of sidecars',
+    { 'spec.initContainers[0].resources.limits.ephemeral-storage': '3' },
+    forbidden('only cpu and memory resources for sidecar containers are mutable'),
+    { ...LIMITED, 'spec.initContainers': [SIDECAR] },
+  ),
+  onResize(
+    'spec',
+    'nothing of other init containers',
+    { 'spec.initContainers[0].resources.limits.cpu': '3' },
+    forbidden('resources for non-sidecar init containers are immutable'),
+    { ...LIMITED, 'spec.initContainers': [{ ...SIDECAR, restartPolicy: undefined }] },
+  ),
 ];

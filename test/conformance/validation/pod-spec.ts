@@ -364,6 +364,10 @@ const probes: Constraint[] = [
 const amounts = (resources: object, field: string, rule: string, cause: ExpectedCause): Constraint =>
   on(`${MAIN}.resources${field}`, rule, { [`${MAIN}.resources`]: resources }, cause);
 
+const CPU_POLICY = { resourceName: 'cpu', restartPolicy: 'NotRequired' };
+const resize = (policy: object, rule: string, cause: ExpectedCause): Constraint =>
+  at(`${MAIN}.resizePolicy`, rule, [{ ...CPU_POLICY, ...policy }], cause);
+
 const resources: Constraint[] = [
   amounts({ limits: { cpu: '-1' } }, '.limits[cpu]', 'at least 0', invalid(NOT_NEGATIVE)),
   amounts({ requests: { memory: '-1' } }, '.requests[memory]', 'at least 0', invalid(NOT_NEGATIVE)),
@@ -412,7 +416,25 @@ const resources: Constraint[] = [
   ),
   leftOut(`${MAIN}.resources.limits[hugepages-*]`, 'a multiple of the page size', 'no machine here offers huge pages'),
   leftOut(`${MAIN}.resources.claims`, 'names of resourceClaims', 'resource claims are not served'),
-  leftOut(`${MAIN}.resizePolicy`, 'known resources and policies', 'resizing of running pods is not served'),
+  resize({ resourceName: 'x' }, 'known resources', unsupported('supported values: "cpu", "memory"')),
+  resize({ resourceName: '' }, 'a resource', required()),
+  resize({ restartPolicy: 'x' }, 'known policies', unsupported('supported values: "NotRequired", "RestartContainer"')),
+  resize({ restartPolicy: '' }, 'a policy', required()),
+  on(
+    `${MAIN}.resizePolicy`,
+    'no restart where containers are not restarted',
+    {
+      [`${MAIN}.resizePolicy`]: [{ ...CPU_POLICY, restartPolicy: 'RestartContainer' }],
+      [`${MAIN}.restartPolicy`]: 'Never',
+    },
+    invalid("must be 'NotRequired' when `restartPolicy` is 'Never'"),
+  ),
+  on(
+    `${MAIN}.resizePolicy`,
+    'each resource once',
+    { [`${MAIN}.resizePolicy`]: [CPU_POLICY, CPU_POLICY] },
+    duplicate(undefined, `${MAIN}.resizePolicy[1]`),
+  ),
 ];
 
 const volume = (source: object, field: string, rule: string, cause: ExpectedCause): Constraint =>

@@ -74,13 +74,13 @@ class Counterexamples {
 
   async send({ on, before, wrong }: Checked): Promise<ApiAnswer> {
     if (on === 'create') return this.create(edited(this.valid(), { ...before, ...wrong }));
-    const created = await this.create(edited(this.valid(), on === 'update' ? before : {}));
+    const created = await this.create(edited(this.valid(), on === 'status' ? {} : before));
     if (created.code !== 201) return created;
     const path = `${collectionOf(this.#descriptor)}/${created.body.metadata.name}`;
-    if (on === 'update') {
+    if (on !== 'status') {
       const hasStatus = Object.keys(before).some((field) => field.startsWith('status.'));
       const { body } = hasStatus ? await this.#change(`${path}/status`, created.body, before) : created;
-      return this.#change(path, body, wrong);
+      return this.#change(on === 'resize' ? `${path}/resize` : path, body, wrong);
     }
     const { body: stored } = await this.#change(`${path}/status`, created.body, before);
     return this.#change(`${path}/status`, stored, wrong);
