@@ -45,6 +45,7 @@ const AREAS: Readonly<Record<string, string>> = {
   NR: 'node restriction',
   DT: 'default tolerations',
   VN: 'names and validation',
+  RZ: 'pod resize',
   LG: 'legacy eviction',
   SF: 'scheduler: resources',
   SA: 'scheduler: node affinity',

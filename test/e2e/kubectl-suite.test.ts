@@ -41,6 +41,13 @@ function podOf(name: string, nodeName: string | undefined, labels: Record<string
   return json({ apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'default', labels }, spec });
 }
 
+const requestsOf = (cpu: string): string =>
+  json({ spec: { containers: [{ name: 'main', resources: { requests: { cpu } } }] } });
+const SIZED = json({
+  ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'suite-sized', namespace: 'default' } },
+  spec: { containers: [{ name: 'main', image: 'pause', resources: { requests: { cpu: '100m' } } }] },
+});
+
 function core(node: string): Row[] {
   const selector = `suite=${node}`;
   return [
@@ -384,6 +391,29 @@ const PATCHES: readonly Row[] = [
     env: { KUBE_EDITOR: 'true' },
     err: 'Edit cancelled, no changes made.\n',
     out: '',
+  },
+  { says: 'a pod with requests', args: words('create -f -'), stdin: SIZED, out: 'pod/suite-sized created\n' },
+  {
+    says: 'patch of the resources of a pod',
+    args: ['patch', 'pod', 'suite-sized', '--subresource=resize', '-p', requestsOf('200m')],
+    out: 'pod/suite-sized patched\n',
+  },
+  {
+    says: 'edit of the resources of a pod',
+    args: words('edit pod suite-sized --subresource=resize'),
+    env: { KUBE_EDITOR: 'sed -i s/200m/300m/' },
+    out: 'pod/suite-sized edited\n',
+  },
+  {
+    says: 'the pod itself leaves them alone',
+    args: ['patch', 'pod', 'suite-sized', '-p', requestsOf('400m')],
+    exit: 1,
+    err: /^The Pod "suite-sized" is invalid: spec: Forbidden: pod updates may not change fields other than/,
+  },
+  {
+    says: 'the resources of the last resize',
+    args: ['get', 'pod', 'suite-sized', '-o', 'jsonpath={.metadata.generation} {.spec.containers[0].resources}'],
+    out: '3 {"requests":{"cpu":"300m"}}',
   },
 ];
 
