@@ -232,7 +232,9 @@ class ListingPodLoop implements PodLoop {
     const running = await this.#dependencies.runtime.pods();
     // A list may have decided meanwhile.
     if (isRemembered && this.#hasListed) return;
-    const entries = pods.filter(isNew).map((pod) => ({ ...newPodEntry(pod, true), isRemembered }));
+    const entries = pods
+      .filter(isNew)
+      .map((pod) => ({ ...newPodEntry(pod, true), ...asAllocated(pod, recordedIn(running, pod)), isRemembered }));
     for (const entry of entries) {
       this.#add(entry);
       this.#admissions.admitWithoutNode(
@@ -395,9 +397,7 @@ class ListingPodLoop implements PodLoop {
     for (const pod of listed) {
       const entry = this.#entries.get(pod.metadata.uid ?? '');
       if (entry === undefined) {
-        // A previous agent allocated what the pod runs with.
-        const before = running.find(({ uid }) => uid === pod.metadata.uid)?.pod;
-        this.#add({ ...newPodEntry(pod, true), ...asAllocated(pod, before), listedAfter });
+        this.#add({ ...newPodEntry(pod, true), ...asAllocated(pod, recordedIn(running, pod)), listedAfter });
       } else {
         const allocated = asAllocated(pod, entry.admission === 'admitted' ? entry.pod : undefined);
         delete entry.desired;
@@ -414,6 +414,10 @@ class ListingPodLoop implements PodLoop {
     this.#entries.set(entry.uid, entry);
   }
 }
+
+/** The pod of the runtime's record, with what a previous agent allocated. */
+const recordedIn = (running: readonly RunningPod[], { metadata }: KubePod): KubePod | undefined =>
+  running.find(({ uid }) => uid === metadata.uid)?.pod;
 
 /** Whether the stored status is no longer what was reported. */
 const isOutdated = (reported: PodStatus | undefined, stored: PodStatus | undefined): boolean =>

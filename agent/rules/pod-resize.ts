@@ -33,6 +33,9 @@ export const sameResources = (one: ResourceRequirements | undefined, other: Reso
     return [...names].every((name) => nanosOf(one?.[kind], name) === nanosOf(other?.[kind], name));
   });
 
+export const sameMemoryLimit = (one: ResourceRequirements | undefined, other: ResourceRequirements | undefined) =>
+  bytesOf(one?.limits) === bytesOf(other?.limits);
+
 const isSidecar = ({ restartPolicy }: Container): boolean => restartPolicy === 'Always';
 
 /** The containers with resources that can change: init containers have terminated. */

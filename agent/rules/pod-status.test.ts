@@ -350,6 +350,24 @@ describe('the resources of a pod', () => {
     expect(Object.keys(none ?? {})).not.toContain('resources');
   });
 
+  it('are those of every container, if any has some: the API asks the first one whether its node can resize', () => {
+    const pod = sized(large);
+    const [first] = found([running]).containers;
+    const mixed = { ...pod, spec: { containers: [{ name: 'bare' }, ...(pod.spec?.containers ?? [])] } };
+    const runs = { ...found([]), containers: [{ ...first!, name: 'bare' }, first!] };
+    const [bare, full] = statusOf(mixed, runs)['containerStatuses'] as object[];
+    expect([bare, full]).toMatchObject([{ resources: {} }, { resources: large }]);
+    expect(bare).not.toHaveProperty('allocatedResources');
+  });
+
+  it('have no conditions once the pod has terminated', () => {
+    const resize = { pending: { reason: 'Deferred', message: 'why' }, inProgress: {} } as const;
+    const facts = { pod: sized(large), before: { phase: 'Failed' }, nowMs: T0, hostIp: undefined };
+    const status = podStatusOf({ ...facts, running: found([exited(1)]), resize });
+    expect(conditionOf(status, 'PodResizePending')).toBeUndefined();
+    expect(conditionOf(status, 'PodResizeInProgress')).toBeUndefined();
+  });
+
   it('have conditions while a resize is pending or in progress', () => {
     const facts = { pod: sized(large), running: found([running]), before: {}, nowMs: T0, hostIp: undefined };
     const pending = { reason: 'Deferred', message: 'why', generation: 4 } as const;

@@ -88,12 +88,15 @@ export function actualResources(
   return resources ?? (running?.pod === undefined ? undefined : resourcesOf(running.pod, name));
 }
 
-/** Nothing for a container without any: it cannot be resized. */
-function resourcesJson({ spec: { resources }, actual }: PlacedContainer): PodStatus {
-  const hasAny = ({ requests, limits }: ResourceRequirements): boolean =>
-    Object.keys({ ...requests, ...limits }).length > 0;
-  if (!hasAny(resources) && !hasAny(actual)) return {};
-  return { ...defined({ allocatedResources: resources.requests }), resources: actual };
+const hasAny = ({ requests, limits }: ResourceRequirements): boolean =>
+  Object.keys({ ...requests, ...limits }).length > 0;
+
+/**
+ * Nothing for a pod without any: it cannot be resized. Of the others every container has them, because the API asks the
+ * first running one whether its node can resize.
+ */
+function resourcesJson({ spec: { resources }, actual }: PlacedContainer, isResizable: boolean): PodStatus {
+  return isResizable ? { ...defined({ allocatedResources: resources.requests }), resources: actual } : {};
 }
 
 function stateJson(state: ContainerState, containerId: string | undefined): PodStatus {
@@ -126,7 +129,7 @@ const runs = (placed: PlacedContainer): boolean => placed.found.state.kind === '
 /** Whether the containers after it may start. */
 const initDone = (placed: PlacedContainer): boolean => succeeded(placed) || (placed.spec.sidecar && placed.started);
 
-function containerStatus(placed: PlacedContainer, ready: boolean): PodStatus {
+function containerStatus(placed: PlacedContainer, ready: boolean, isResizable: boolean): PodStatus {
   const { spec, found } = placed;
   return {
     name: spec.name,
@@ -138,7 +141,7 @@ function containerStatus(placed: PlacedContainer, ready: boolean): PodStatus {
     state: stateJson(found.state, found.containerId),
     lastState: found.lastState === undefined ? {} : stateJson(found.lastState, found.lastContainerId),
     ...defined({ containerID: found.containerId }),
-    ...resourcesJson(placed),
+    ...resourcesJson(placed, isResizable),
   };
 }
 
@@ -164,7 +167,7 @@ interface Condition {
   readonly observedGeneration?: number;
 }
 
-/** Present only while they are True. */
+/** Present only while they are True, and not in a terminal phase. */
 const RESIZE_CONDITIONS: readonly string[] = ['PodResizePending', 'PodResizeInProgress'];
 
 function resizeConditions({ pending, inProgress }: ResizeProgress): readonly Condition[] {
@@ -296,12 +299,13 @@ export function podStatusOf(facts: StatusFacts): PodStatus {
       withReadinessGates(pod, readyCondition('Ready', phase, readiness.unready)),
       readyCondition('ContainersReady', phase, readiness.unready),
       { type: 'PodScheduled', status: 'True' },
-      ...resizeConditions(facts.resize ?? {}),
+      ...(over ? [] : resizeConditions(facts.resize ?? {})),
       ...(mayRestartAll((pod as KubePod).spec ?? {}) ? [restartingCondition(phase, restartsAll)] : []),
     ],
     oldConditions,
     nowMs,
   );
+  const isResizable = [...init, ...main].some(({ spec, actual }) => hasAny(spec.resources) || hasAny(actual));
   return {
     ...defined({ observedGeneration: pod.metadata.generation }),
     phase,
@@ -315,10 +319,10 @@ export function podStatusOf(facts: StatusFacts): PodStatus {
       ? {}
       : {
           initContainerStatuses: init.map((each) =>
-            containerStatus(each, each.spec.sidecar ? each.ready : initDone(each)),
+            containerStatus(each, each.spec.sidecar ? each.ready : initDone(each), isResizable),
           ),
         }),
-    containerStatuses: main.map((each) => containerStatus(each, each.ready && !over)),
+    containerStatuses: main.map((each) => containerStatus(each, each.ready && !over, isResizable)),
   };
 }
 

@@ -614,6 +614,40 @@ describe('a resize', () => {
     expect((await resized()).includes('start main')).toBe(policy === 'Always');
   });
 
+  it('restarts a container without a back-off, also again soon', async () => {
+    const pod = (memory: string) => podOf('Always', [sized('1', memory, RESTART)]);
+    await runtime.start(pod('1Gi'));
+    for (const [runs, memory] of ['2Gi', '3Gi', '4Gi'].entries()) {
+      await runtime.resize?.(pod(memory));
+      await time.pass(0);
+      expect(await shown()).toMatchObject({ restartCount: runs + 1, state: { kind: 'running' } });
+    }
+  });
+
+  it('leaves an init container alone', async () => {
+    const init = { initContainers: [{ ...sized('1', '1Gi'), name: 'init' }] };
+    await runtime.start(podOf('Always', [sized('1', '1Gi')], init));
+    await resized();
+    expect(await runtime.resize?.(podOf('Always', [sized('2', '1Gi')], init))).toEqual(applied);
+    expect(await resized()).toEqual([]);
+    expect(await shown('init')).not.toHaveProperty('resources');
+  });
+
+  it('restarts a container only once, also if a rule restarts it first', async () => {
+    const restartPolicyRules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [42] } }];
+    const cause: Container = { name: 'cause', restartPolicy: 'Never', restartPolicyRules };
+    const pod = (memory: string) => podOf('OnFailure', [sized('1', memory, RESTART), cause]);
+    engine.ignored.set('main', ['SIGTERM']);
+    await runtime.start(pod('1Gi'));
+    await runtime.resize?.(pod('2Gi'));
+    engine.exit('cause', 42);
+    await time.pass(1_000);
+    expect(await shown()).toMatchObject({ restartCount: 1, state: { kind: 'running' } });
+    engine.exit('main', 0);
+    await time.pass(600_000);
+    expect(await stateOf()).toMatchObject({ kind: 'terminated' });
+  });
+
   it('asks a container once to restart, and the next agent asks again', async () => {
     engine.ignored.set('main', ['SIGTERM']);
     await runtime.start(podOf('OnFailure', [sized('1', '1Gi', RESTART)]));

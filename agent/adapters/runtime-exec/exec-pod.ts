@@ -172,11 +172,13 @@ export class ExecPod {
   async resize(pod: KubePod): Promise<ResizeOutcome> {
     const processes = this.#processes;
     const { record } = processes;
-    for (const container of record.containers) container.resources ??= resourcesOf(record.pod, container.name) ?? {};
+    const resizable = (container: ContainerRecord): boolean => container.kind !== 'init';
+    for (const container of record.containers.filter(resizable))
+      container.resources ??= resourcesOf(record.pod, container.name) ?? {};
     record.pod = withResources(record.pod, (name) => resourcesOf(pod, name));
     processes.save();
     const updated: ContainerRecord[] = [];
-    for (const container of processes.running()) {
+    for (const container of processes.running().filter(resizable)) {
       const change = containerResize(processes.specOf(container), container.resources ?? {});
       if (change === 'nothing') delete container.resources;
       if (change === 'update') updated.push(container);
@@ -359,8 +361,10 @@ export class ExecPod {
       const policy = this.#processes.pod.spec?.restartPolicy;
       const isResized = container.restartsForResize === true;
       delete container.restartsForResize;
-      if (!isResized && !restartsAfter(state.exitCode, this.#processes.specOf(container), policy)) return;
-      this.#backOff(container, state);
+      if (isResized) this.#restartNow(container, state);
+      else if (restartsAfter(state.exitCode, this.#processes.specOf(container), policy))
+        this.#backOff(container, state);
+      else return;
     }
     const leftMs = (container.restart?.monotonicMs ?? 0) - this.#dependencies.time.monotonicMs();
     if (leftMs > 0) {
@@ -439,14 +443,19 @@ export class ExecPod {
     await this.restart(container.name, graceSeconds, 'FailedPostStartHook');
   }
 
+  #restartNow(container: ContainerRecord, ended: Terminated): void {
+    container.restart = this.#processes.momentIn(0);
+    container.lastState = ended;
+    if (container.containerId !== undefined) container.lastContainerId = container.containerId;
+  }
+
   #backOff(container: ContainerRecord, ended: Terminated): void {
     const { pod, uid } = this.#processes;
     const waitMs = nextBackOff(container.backOffMs, container.ranMs ?? 0);
+    this.#restartNow(container, ended);
     container.backOffMs = waitMs;
-    container.restart = this.#processes.momentIn(waitMs);
-    container.lastState = ended;
-    if (container.containerId !== undefined) container.lastContainerId = container.containerId;
     if (waitMs === 0) return;
+    container.restart = this.#processes.momentIn(waitMs);
     const where = `${container.name} pod=${pod.metadata.name}_${pod.metadata.namespace}(${uid})`;
     container.state = {
       kind: 'waiting',
@@ -515,13 +524,13 @@ export class ExecPod {
     if (cause === undefined || isDetached || processes.running().length > 0) return;
     const hasInit = record.containers.some(({ kind }) => kind !== 'main');
     for (const container of record.containers) {
-      const { state, name, containerId } = container;
+      const { state, name } = container;
       container.restart = processes.momentIn(0);
       container.state = firstState(hasInit);
+      delete container.restartsForResize;
       if (state.kind !== 'terminated') continue;
       if (name === cause) this.#backOff(container, state);
-      container.lastState = state;
-      if (containerId !== undefined) container.lastContainerId = containerId;
+      else this.#restartNow(container, state);
     }
     record.initialised = !hasInit;
     delete record.restartsAllFor;

@@ -69,6 +69,7 @@ export class PodStop {
         delete container.lastState;
       }
       delete container.restart;
+      delete container.restartsForResize;
     }
   }
 

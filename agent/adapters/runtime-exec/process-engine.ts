@@ -2,7 +2,7 @@
 import type { ChildProcess } from 'node:child_process';
 import type { CommandResult, LogQuery, RunningCommand, StreamedCommand } from '../../ports/pod-runtime.ts';
 import type { AgentTime } from '../../ports/time.ts';
-import { resourcesOf } from '../../rules/pod-resize.ts';
+import { resourcesOf, sameMemoryLimit } from '../../rules/pod-resize.ts';
 import type { PodCgroups } from '../cgroup/pod-cgroups.ts';
 import { commandResult } from './command-result.ts';
 import { type CommandContext, ContainerCommands } from './container-commands.ts';
@@ -143,7 +143,7 @@ export class ProcessEngine implements ContainerEngine {
     const { cgroups } = this.#dependencies;
     const { pod } = this.#processes;
     const hasOtherLimit = ({ name, resources }: ContainerRecord): boolean =>
-      resources?.limits?.['memory'] !== resourcesOf(pod, name)?.limits?.['memory'];
+      !sameMemoryLimit(resources, resourcesOf(pod, name));
     // RLIMIT_DATA of a process is set before it starts.
     if (cgroups?.has('memory') !== true && containers.some(hasOtherLimit)) throw new Error(NO_MEMORY_GROUP);
     cgroups?.resize(

@@ -82,9 +82,12 @@ describe('a container with a memory limit, on a machine without the controller',
       kind: 'failed',
       message: 'the memory limit of a running container cannot change without the controller memory of cgroup v2',
     });
-    expect(await resize({ resources: { requests: { cpu: '1' }, limits: { memory: '64Mi' } } })).toEqual({
-      kind: 'applied',
-    });
+    for (const [cpu, memory] of [
+      ['1', '64Mi'],
+      ['2', '65536Ki'],
+    ] as const) {
+      expect(await resize({ resources: { requests: { cpu }, limits: { memory } } })).toEqual({ kind: 'applied' });
+    }
   });
 
   it('sees its own environment and none of the shell that started it', async () => {

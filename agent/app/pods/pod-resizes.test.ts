@@ -1,6 +1,7 @@
 /** Resizes through the loop of pods, over the API and a runtime in memory. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { KubePod, ResourceRequirements } from '../../../shared/kinds/types.ts';
+import { timedOut } from '../../../test/support/agent-api.ts';
 import { type ApiInMemory, apiInMemory, NODES, node, pod, podsIn } from '../../../test/support/api-in-memory.ts';
 import { noHeartbeats } from '../../../test/support/memory-heartbeat-file.ts';
 import { type MemoryRuntime, memoryRuntime } from '../../../test/support/memory-runtime.ts';
@@ -8,7 +9,8 @@ import { EDGE_1, sendAsEdge1 } from '../../../test/support/node-api.ts';
 import { podLoopParts } from '../../../test/support/pod-loop-parts.ts';
 import { SteppedTime, settle } from '../../../test/support/stepped-time.ts';
 import type { KubeAnswer, KubeRequest } from '../../ports/kube-api.ts';
-import { createPodLoop, type PodLoop } from '../pod-loop.ts';
+import { createPodLoop, FIRST_LIST_MS, type PodLoop } from '../pod-loop.ts';
+import type { PodLoopDependencies } from './dependencies.ts';
 
 const sized = (cpu: string, memory = '1Gi'): ResourceRequirements => ({
   requests: { cpu, memory },
@@ -45,7 +47,7 @@ async function pass(milliseconds: number): Promise<void> {
   await rest();
 }
 
-function startLoop(): void {
+function startLoop(over: Partial<PodLoopDependencies> = {}): void {
   stop = new AbortController();
   loop = createPodLoop({
     ...podLoopParts,
@@ -60,6 +62,7 @@ function startLoop(): void {
     heartbeats: noHeartbeats(time),
     time,
     recordEvent: ({ metadata }, { reason, message }) => events.push(`${metadata.name} ${reason} ${message}`),
+    ...over,
   });
   void loop.run(stop.signal);
 }
@@ -216,6 +219,18 @@ describe('a resize of a running pod', () => {
     loop.podsChanged();
     await rest();
     expect((await statusOf('other'))?.reason).toBe('OutOfcpu');
+  });
+
+  it('survives the agent without the API, also if the machine remembers the pod as it was before', async () => {
+    const before = (await runtime.pods())[0]!.pod!;
+    await resize('web', sized('3'));
+    stop.abort();
+    await rest();
+    const asked = runtime.asked.length;
+    const api = { send: async () => timedOut, reconnect() {} };
+    startLoop({ api, memory: { remembered: [before], save: async () => undefined } });
+    await pass(FIRST_LIST_MS);
+    expect(runtime.asked.slice(asked)).toEqual(['start web']);
   });
 
   it('is not decided while the Node cannot be read', async () => {
