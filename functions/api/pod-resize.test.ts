@@ -100,6 +100,14 @@ describe('a resize', () => {
     expect(resourcesOf(await apply('two', '3', '&force=true'))).toEqual(requests('3'));
   });
 
+  it('of a pod with another uid is refused', async () => {
+    const { api, read } = await withPod();
+    const body = { metadata: { uid: 'other' }, ...withResources(requests('2')) };
+    const { code, body: refused } = await api.send('PATCH', RESIZE, { body, contentType: STRATEGIC });
+    expect([code, refused.message]).toEqual([422, expect.stringContaining('metadata.uid: Invalid value: "other"')]);
+    expect((await read()).metadata.generation).toBe(1);
+  });
+
   it('of an absent pod is not found, and a dry run stores nothing', async () => {
     const { api, read, resize } = await withPod();
     const absent = await api.send('PATCH', `${DEFAULT}/pods/q/resize`, { body: {}, contentType: MERGE });
@@ -158,7 +166,13 @@ describe('the generation of a pod', () => {
     await report({ ...observed, conditions: [condition(observed)] });
     const kept = await report({ conditions: [condition(), { ...condition(), type: 'Other' }] });
     expect(kept.observedGeneration).toBe(1);
-    expect(kept.conditions.map((each: Record<string, unknown>) => each['observedGeneration'])).toEqual([1, undefined]);
+    const generations = (conditions: readonly Record<string, unknown>[]) =>
+      conditions.map((each) => each['observedGeneration']);
+    expect(generations(kept.conditions)).toEqual([1, undefined]);
+    const twice = [condition({ observedGeneration: 2 }), condition({ observedGeneration: 3 })];
+    await report({ ...observed, conditions: twice });
+    const { conditions } = await report({ conditions: [condition(), condition(), condition()] });
+    expect(generations(conditions)).toEqual([2, 3, undefined]);
   });
 });
 

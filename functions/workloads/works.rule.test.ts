@@ -250,6 +250,12 @@ describe('a namespace and its quotas', () => {
   });
 
   const pod = (more: { metadata?: object; status?: object } = {}) => object(more);
+  const sized = (cpu: string, reported?: string): KubeObject => ({
+    ...object({
+      status: { containerStatuses: [{ name: 'c', ...(reported && { resources: { requests: { cpu: reported } } }) }] },
+    }),
+    spec: { containers: [{ name: 'c', resources: { requests: { cpu } } }] },
+  });
   it.each<[string, string, KubeObject | undefined, KubeObject | undefined, boolean]>([
     ['an object that is removed', 'configmaps', object(), undefined, true],
     ['an object that changes', 'configmaps', object(), object(), false],
@@ -257,6 +263,10 @@ describe('a namespace and its quotas', () => {
     ['a pod that terminates', 'pods', pod(), pod({ status: { phase: 'Failed' } }), true],
     ['a pod that begins to terminate', 'pods', pod(), pod({ metadata: { deletionTimestamp: 't' } }), true],
     ['a pod that changes', 'pods', pod(), pod({ status: { phase: 'Running' } }), false],
+    ['a pod with resources that its node begins to report', 'pods', sized('2'), sized('2', '2'), false],
+    ['a pod that is resized and has no node', 'pods', sized('2'), sized('1'), true],
+    ['a pod that becomes smaller, which its node has not done', 'pods', sized('2', '2'), sized('1', '2'), false],
+    ['a pod that its node made smaller', 'pods', sized('1', '2'), sized('1', '1'), true],
     ['another object with a phase', 'configmaps', object(), object({ status: { phase: 'Failed' } }), false],
   ])('count again after %s: %s', (_text, resource, before, after, expected) => {
     expect(worksOf(resource, before, after).some((work) => JSON.stringify(work) === JSON.stringify(QUOTAS))).toBe(

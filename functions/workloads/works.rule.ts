@@ -4,6 +4,7 @@ import { controllerOf } from '../../shared/kinds/controller-of.ts';
 import { isNamespaceContent } from '../../shared/kinds/namespaces/content-names.ts';
 import { isTerminated } from '../../shared/kinds/pods/phase.ts';
 import { claimNamesOf } from '../../shared/kinds/pods/pod-claims.ts';
+import { usesOtherAmounts } from '../../shared/kinds/quotas/usage.ts';
 import type {
   KubeNode,
   KubeObject,
@@ -324,17 +325,18 @@ function ofNamespace(ref: ObjectRef, before: KubeObject | undefined, after: Kube
   if (isNamespaceContent(ref.resource, ref.name)) {
     works.push({ kind: 'sync', ref: { resource: 'namespaces', namespace: '', name: ref.namespace } });
   }
-  if (ref.namespace !== '' && countsLess(ref, before, after)) works.push(quotasOf(ref.namespace));
+  if (ref.namespace !== '' && countsOtherwise(ref, before, after)) works.push(quotasOf(ref.namespace));
   return works;
 }
 
-/** It was removed, or it is a pod that terminated or is being deleted. */
-function countsLess(ref: ObjectRef, before: KubeObject | undefined, after: KubeObject | undefined): boolean {
+/** It was removed, or it is a pod that terminated, is being deleted or is resized, which its node completes later. */
+function countsOtherwise(ref: ObjectRef, before: KubeObject | undefined, after: KubeObject | undefined): boolean {
   if (after === undefined) return true;
   if (ref.resource !== 'pods' || before === undefined) return false;
   return (
     isTerminated(before) !== isTerminated(after) ||
-    before.metadata.deletionTimestamp !== after.metadata.deletionTimestamp
+    before.metadata.deletionTimestamp !== after.metadata.deletionTimestamp ||
+    usesOtherAmounts(before, after)
   );
 }
 

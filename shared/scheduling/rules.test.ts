@@ -114,6 +114,21 @@ describe('the requests of a pod', () => {
       }
     });
 
+    it('read the report of each container a few times, however many there are', () => {
+      const names = Array.from({ length: 100 }, (_, index) => `c${index}`);
+      let reads = 0;
+      const containerStatuses = names.map((name) => ({
+        ...reported({ cpu: '2' }, { cpu: '2' }),
+        get name() {
+          reads += 1;
+          return name;
+        },
+      }));
+      const pod = spec({ containers: names.map((name) => container({ cpu: '1' }, { name })) }, { containerStatuses });
+      expect(requestsOf(pod).cpu).toBe(200_000);
+      expect(reads).toBeLessThanOrEqual(2 * names.length);
+    });
+
     it('count the report of a sidecar, and not of another init container', () => {
       const status = { initContainerStatuses: [reported({ cpu: '4' }, { cpu: '4' }, 's')] };
       const cpu = (more: object) =>

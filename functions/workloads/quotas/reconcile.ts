@@ -2,8 +2,8 @@
  * The status of ResourceQuotas: what the objects of their namespace use. Source: pkg/controller/resourcequota.
  *
  * Admission adds new objects in their own transaction. This controller counts all objects of the namespace when the
- * quota is created or changed, when an object was removed, and when a pod stopped to count. Its write is refused if the
- * quota changed since it was read, so a creation in the meantime is never lost.
+ * quota is created or changed, when an object was removed, and when a pod stopped to count or was resized. Its write is
+ * refused if the quota changed since it was read, so a creation in the meantime is never lost.
  *
  * Cost of a count: a read of the counted objects, and a write if the use changed.
  */

@@ -35,15 +35,30 @@ const isInfeasible = ({ status }: KubePod): boolean =>
 /** An init container counts by its spec, unless it is a sidecar. */
 export function countedResources(pod: KubePod): (container: Container) => CountedResources {
   const { containerStatuses = [], initContainerStatuses = [] } = pod.status ?? {};
+  // A pod may have thousands of containers: none is searched for.
+  const [own, first] = [containerStatuses, initContainerStatuses].map(
+    (statuses) => new Map(statuses.map((each) => [each.name, each])),
+  );
+  const keepsFormer = isInfeasible(pod);
   return ({ name, restartPolicy, resources = {} }) => {
-    const of = (each: { readonly name?: string }): boolean => each.name === name;
-    const found =
-      containerStatuses.find(of) ?? (restartPolicy === 'Always' ? initContainerStatuses.find(of) : undefined);
+    const found = own!.get(name) ?? (restartPolicy === 'Always' ? first!.get(name) : undefined);
     if (found?.resources === undefined) return resources;
-    const wanted = isInfeasible(pod) ? {} : resources;
+    const wanted = keepsFormer ? {} : resources;
     return {
       requests: highestOf([wanted.requests, found.resources.requests, found.allocatedResources]),
       limits: highestOf([wanted.limits, found.resources.limits]),
     };
   };
+}
+
+/** What counts, as a text. Two states of a pod with the same text count the same. */
+export function countedText(pod: KubePod): string {
+  const { spec, status } = pod;
+  return JSON.stringify([
+    [spec?.containers, spec?.initContainers].map((list) => list?.map(({ resources }) => resources)),
+    [status?.containerStatuses, status?.initContainerStatuses].map((list) =>
+      list?.map(({ name, resources, allocatedResources }) => resources && [name, resources, allocatedResources]),
+    ),
+    isInfeasible(pod),
+  ]);
 }

@@ -66,8 +66,11 @@ function storedStatus(given: PodStatus | undefined, old: PodStatus = {}): Json {
   const observed = { observedGeneration: old.observedGeneration };
   const status = { ...defined(observed), ...withoutEmpty(withoutNulls(given ?? {}), 'observedGeneration') };
   const qosClass = status.qosClass ?? old.qosClass;
+  // Several conditions may have one type: the first keeps that of the first.
+  const generations = Map.groupBy(old.conditions ?? [], ({ type }) => type);
+  for (const former of generations.values()) former.reverse();
   const conditions = (status.conditions ?? []).map((condition) => ({
-    ...defined({ observedGeneration: old.conditions?.find(({ type }) => type === condition.type)?.observedGeneration }),
+    ...defined({ observedGeneration: generations.get(condition.type)?.pop()?.observedGeneration }),
     ...withoutEmpty(condition, 'reason', 'message', 'observedGeneration'),
     lastProbeTime: timeOrNull(condition.lastProbeTime),
     lastTransitionTime: timeOrNull(condition.lastTransitionTime),
@@ -144,9 +147,10 @@ export const preparePod: Prepare = {
     }
     if (context.subresource === 'resize') {
       const limited = withLimitDefaults({ ...next, spec: defaultPodSpec(next.spec) }, context.limitRanges ?? []);
-      const { managedFields } = next.metadata;
+      // A client that names another uid means another pod: validation refuses it.
+      const { managedFields, uid } = metadata;
       const spec = resizedSpec(limited.spec ?? {}, old.spec ?? {});
-      return nextOf({ ...old, metadata: { ...old.metadata, ...defined({ managedFields }) }, spec }, old);
+      return nextOf({ ...old, metadata: { ...old.metadata, ...defined({ managedFields, uid }) }, spec }, old);
     }
     const spec = admitTolerations(defaultPodSpec(next.spec), context);
     const kept = defined({

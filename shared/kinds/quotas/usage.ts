@@ -5,7 +5,7 @@
  */
 
 import { parseTimeMs } from '../../kubernetes/time.ts';
-import { countedResources } from '../pods/counted-resources.ts';
+import { countedResources, countedText } from '../pods/counted-resources.ts';
 import { isTerminated } from '../pods/phase.ts';
 import type {
   Container,
@@ -16,7 +16,7 @@ import type {
   PodSpec,
   ResourceList,
 } from '../types.ts';
-import { type Amounts, add, amountsOf, highest, whole } from './amounts.ts';
+import { type Amounts, add, amountsOf, highest, textOf, whole } from './amounts.ts';
 
 export interface CountedResource {
   readonly group: string;
@@ -128,6 +128,10 @@ function podUsage(pod: KubePod): Amounts {
   const limits = totalOf(spec, (container) => amountsOf(countedOf(container).limits));
   return computeUsage(requests, limits);
 }
+
+/** Whether the resources of the pod count more or less than before. Most changes of a pod leave them as they are. */
+export const usesOtherAmounts = (before: KubePod, after: KubePod): boolean =>
+  countedText(before) !== countedText(after) && textOf(podUsage(before)) !== textOf(podUsage(after));
 
 const NATIVE = ['cpu', 'memory', 'ephemeral-storage'];
 
