@@ -196,6 +196,12 @@ describe('admission of a resize', () => {
     expect(resourcesOf(await resize(requests('2')))).toEqual({ ...requests('2'), limits: { cpu: '2', memory: '2Mi' } });
   });
 
+  it('has no LimitRange for a pod that is being deleted', async () => {
+    const { api, resize } = await limited({ type: 'Container', min: { cpu: '1' }, default: { cpu: '2' } });
+    await api.send('DELETE', POD);
+    expect(resourcesOf(await resize(requests('500m')))).toEqual(requests('500m'));
+  });
+
   it('charges a quota with what the pod then needs more, also while its node still has the former resources', async () => {
     const sized = (cpu: string) => ({ ...requests(cpu), limits: { cpu } });
     const { api, resize } = await withPod(apiInMemory(), sized('1'));

@@ -195,7 +195,9 @@ async function preparedForUpdate(
   if (metadata.name !== target.name) throw status.nameMismatch(metadata.name, target.name);
   const placed = withNamespaceOf(descriptor, target, { ...requested, metadata });
   const isResize = subresource === 'resize';
-  const limitRanges = isResize ? await dependencies.namespacePolicies.limitRanges(target.namespace) : [];
+  // LimitRanges do not bound what is being deleted.
+  const isLimited = isResize && old.metadata.deletionTimestamp === undefined;
+  const limitRanges = isLimited ? await dependencies.namespacePolicies.limitRanges(target.namespace) : [];
   const context = { ...prepareContext(dependencies, options), subresource, limitRanges };
   const withDefaults = descriptor.prepareForUpdate(placed, old, context);
   const mutated = (await options.mutate?.(withDefaults, old)) ?? withDefaults;
@@ -205,7 +207,7 @@ async function preparedForUpdate(
     target.name,
     descriptor.validate(prepared, { operation: 'update', subresource, old, group }),
   );
-  if (isResize) refuseOutsideLimits(descriptor, prepared, { limitRanges });
+  if (isLimited) refuseOutsideLimits(descriptor, prepared, { limitRanges });
   return prepared;
 }
 
