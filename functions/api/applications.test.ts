@@ -398,6 +398,19 @@ describe('a workload', () => {
     expect((await refused(resource, { spec })).map(([each]) => each)).toEqual([field]);
   });
 
+  it('may be a Job with limits for each index and a success policy', async () => {
+    const rule = { action: 'FailIndex', onExitCodes: { operator: 'In', values: [7] } };
+    const limits = { completionMode: 'Indexed', completions: 3, backoffLimitPerIndex: 1, maxFailedIndexes: 3 };
+    const policies = {
+      podFailurePolicy: { rules: [rule] },
+      successPolicy: { rules: [{ succeededIndexes: '0-2', succeededCount: 3 }, { succeededCount: 0 }] },
+    };
+    const spec = { template: template({}, { restartPolicy: 'Never' }), ...limits, ...policies };
+    const answer = await apiInMemory().send('POST', collectionOf('jobs'), { body: { ...objectOf('jobs'), spec } });
+    expect([answer.code, answer.body.spec]).toEqual([201, expect.objectContaining({ ...limits, ...policies })]);
+    expect(answer.body.spec).toMatchObject({ backoffLimit: 2_147_483_647, podReplacementPolicy: 'Failed' });
+  });
+
   it('keeps its selector', async () => {
     const api = apiInMemory();
     const path = `${collectionOf('replicasets')}/a`;

@@ -79,6 +79,13 @@ describe('the record of the end of a Job', () => {
     expect(replayed(draft, jobReplay)).toEqual(outcome);
   });
 
+  it('by a rule of its success policy has what the rule says, and replays', () => {
+    const outcome = { kind: 'Complete', reason: 'SuccessPolicy', message: 'm' } as const;
+    const of = { outcome, failureInputs: { ...failure, failed: 0 }, successMessage: 'm', succeeded: 1 };
+    const draft = jobFinishedDraft({ metadata, spec: { completions: 3 } }, of, NOW_MS);
+    expect(replayed(draft, jobReplay)).toEqual({ kind: 'Complete', reason: 'SuccessPolicy' });
+  });
+
   it('that expired has its time, and replays to the millisecond', () => {
     const inputs = { finishedAtMs: NOW_MS - 5_000, ttlSeconds: 5 };
     const draft = jobExpiredDraft({ metadata }, inputs, NOW_MS);

@@ -5,6 +5,7 @@ import { aboutWorkload, type RecordedWorkload } from '../../../shared/decisions/
 import { defined } from '../../../shared/defined.ts';
 import { COMPLETE, type FailureInputs, failureOf, hasEnoughSuccesses, type JobOutcome } from './outcome.rule.ts';
 import { type JobDecision, wantedActive } from './rule.ts';
+import { bySuccessPolicy } from './success-policy.rule.ts';
 
 interface WantedInputs {
   readonly parallelism: number;
@@ -21,6 +22,7 @@ interface JobInputs {
     readonly failure: FailureInputs;
     readonly completions?: number;
     readonly succeeded: number;
+    readonly successMessage?: string;
   };
   readonly jobExpired: { readonly finishedAtMs: number; readonly ttlSeconds: number };
 }
@@ -70,10 +72,10 @@ export function jobPodsDraft(
 
 export function jobFinishedDraft(
   job: RecordedJob,
-  of: Pick<JobDecision, 'failureInputs' | 'succeeded'> & { readonly outcome: JobOutcome },
+  of: Pick<JobDecision, 'failureInputs' | 'successMessage' | 'succeeded'> & { readonly outcome: JobOutcome },
   nowMs: number,
 ): JobDraft {
-  const { outcome, failureInputs, succeeded } = of;
+  const { outcome, failureInputs, succeeded, successMessage } = of;
   const completions = job.spec?.completions;
   return {
     act: 'JobFinished',
@@ -81,7 +83,7 @@ export function jobFinishedDraft(
     atMs: nowMs,
     reason: `${outcome.reason}: ${succeeded} pods succeeded, ${failureInputs.failed} failed`,
     rule: 'jobOutcome',
-    inputs: { failure: failureInputs, succeeded, ...defined({ completions }) },
+    inputs: { failure: failureInputs, succeeded, ...defined({ completions, successMessage }) },
     outcome: { kind: outcome.kind, reason: outcome.reason },
   };
 }
@@ -100,8 +102,11 @@ export function jobExpiredDraft(job: RecordedJob, inputs: JobInputs['jobExpired'
 
 export const jobReplay: ReplayRules<JobInputs> = {
   jobWantedPods: (inputs) => ({ wanted: wantedOf(inputs) }),
-  jobOutcome({ failure, completions, succeeded }) {
-    const outcome = failureOf(failure) ?? (hasEnoughSuccesses(succeeded, completions) ? COMPLETE : undefined);
+  jobOutcome({ failure, completions, succeeded, successMessage }) {
+    const outcome =
+      failureOf(failure) ??
+      bySuccessPolicy(successMessage) ??
+      (hasEnoughSuccesses(succeeded, completions) ? COMPLETE : undefined);
     return outcome === undefined ? { kind: 'unfinished' } : { kind: outcome.kind, reason: outcome.reason };
   },
   jobExpired: ({ finishedAtMs, ttlSeconds }, { atMs }) => ({ expired: atMs >= finishedAtMs + ttlSeconds * 1_000 }),

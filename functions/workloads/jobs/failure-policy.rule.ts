@@ -8,7 +8,11 @@ import type { ContainerEnd, JobPod } from './job-pod.rule.ts';
 
 export type FailureVerdict =
   /** Counts towards backoffLimit. */
-  { readonly kind: 'counts' } | { readonly kind: 'ignored' } | { readonly kind: 'failsJob'; readonly message: string };
+  | { readonly kind: 'counts' }
+  | { readonly kind: 'ignored' }
+  /** Counts too, and its index is not tried again. */
+  | { readonly kind: 'failsIndex' }
+  | { readonly kind: 'failsJob'; readonly message: string };
 
 type FailedPod = Pick<JobPod, 'namespace' | 'name' | 'failedContainers' | 'conditions'>;
 
@@ -18,6 +22,7 @@ export function verdictOf(policy: JobSpec['podFailurePolicy'], pod: FailedPod): 
     const cause = causeOf(rule, pod);
     if (cause === undefined) continue;
     if (rule.action === 'Ignore') return { kind: 'ignored' };
+    if (rule.action === 'FailIndex') return { kind: 'failsIndex' };
     if (rule.action === 'FailJob') {
       return { kind: 'failsJob', message: `${cause} matching FailJob rule at index ${position}` };
     }

@@ -9,14 +9,21 @@ export function indexOf(annotations: Readonly<Record<string, string>> | undefine
   return text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : undefined;
 }
 
-/** Indexes of a text such as `0,2-4`. A text of another form has none; those from `completions` on do not count. */
-export function parseIndexes(text: string | undefined, completions: number): ReadonlySet<number> {
-  const found = new Set<number>();
-  for (const part of (text ?? '').split(',')) {
-    const match = /^(\d{1,9})(?:-(\d{1,9}))?$/.exec(part);
-    if (match === null) continue;
+/** Intervals of a text such as `0,2-4`. A part of another form has none; indexes from `completions` on do not count. */
+export function parseIntervals(text: string | undefined, completions: number): readonly (readonly [number, number])[] {
+  return (text ?? '').split(',').flatMap((part) => {
+    const match = /^(\d{1,10})(?:-(\d{1,10}))?$/.exec(part);
+    if (match === null) return [];
     const first = Number(match[1]);
     const last = Math.min(Number(match[2] ?? first), completions - 1);
+    return first <= last ? [[first, last] as const] : [];
+  });
+}
+
+/** The indexes of such a text. */
+export function parseIndexes(text: string | undefined, completions: number): ReadonlySet<number> {
+  const found = new Set<number>();
+  for (const [first, last] of parseIntervals(text, completions)) {
     for (let index = first; index <= last; index += 1) found.add(index);
   }
   return found;

@@ -5,13 +5,14 @@ import type { KubePod } from '../../../shared/kinds/types.ts';
 import { type Criterion, ownedPod, pairAt } from '../../../test/support/owned-pod.ts';
 import { afterEnds, mayCreateFromMs, NO_FAILURES } from './backoff.rule.ts';
 import { verdictOf } from './failure-policy.rule.ts';
+import { NO_INDEX_FAILURES } from './index-failures.rule.ts';
 import { formatIndexes, INDEX, indexOf, lowestFree, parseIndexes } from './indexes.rule.ts';
 import { hasFailed, isTerminating, type JobPod, jobPodOf } from './job-pod.rule.ts';
 import { removedFirst } from './removal-order.rule.ts';
 
 const podOf = (more: Partial<JobPod> = {}): JobPod => ({
   ...ownedPod(),
-  ...{ isTracked: true, isAwaited: false, index: undefined, restarts: 0 },
+  ...{ isTracked: true, isAwaited: false, index: undefined, failuresBefore: NO_INDEX_FAILURES, restarts: 0 },
   ...{ endedAtMs: 0, failedContainers: [], conditions: [], ...more },
 });
 
@@ -144,6 +145,7 @@ describe('a failed pod', () => {
   it('is decided by the first rule that applies', () => {
     const matching = codes('In', [3]);
     expect(verdict({ action: 'Count', ...matching }, { action: 'Ignore', ...matching })).toEqual({ kind: 'counts' });
+    expect(verdict({ action: 'FailIndex', ...matching })).toEqual({ kind: 'failsIndex' });
     expect(verdict({ action: 'Ignore', ...matching }, { action: 'FailJob', ...matching })).toEqual({ kind: 'ignored' });
   });
 });

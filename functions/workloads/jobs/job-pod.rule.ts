@@ -4,6 +4,7 @@ import type { KubePod } from '../../../shared/kinds/types.ts';
 import { parseTimeMs } from '../../../shared/kubernetes/time.ts';
 import { type OwnedPod, ownedPodOf } from '../pods/owned-pod.rule.ts';
 import { isTracked } from '../pods/tracking.rule.ts';
+import { failuresBefore, type IndexFailures } from './index-failures.rule.ts';
 import { indexOf } from './indexes.rule.ts';
 
 export interface ContainerEnd {
@@ -17,6 +18,8 @@ export interface JobPod extends OwnedPod {
   /** It is being deleted, and its node has not confirmed the end. */
   readonly isAwaited: boolean;
   readonly index: number | undefined;
+  /** Failures of its index before it. */
+  readonly failuresBefore: IndexFailures;
   /** Restarts of all containers, those of init containers included. */
   readonly restarts: number;
   /** When it terminated, as far as that is known. Epoch milliseconds. */
@@ -34,6 +37,7 @@ export function jobPodOf(pod: KubePod): JobPod {
     isTracked: isTracked(pod),
     isAwaited: metadata.deletionTimestamp !== undefined && (metadata.deletionGracePeriodSeconds ?? 0) > 0,
     index: indexOf(metadata.annotations),
+    failuresBefore: failuresBefore(metadata.annotations),
     restarts: containers.reduce((sum, { restartCount }) => sum + (restartCount ?? 0), 0),
     endedAtMs: endedAtMsOf(pod),
     failedContainers: containers.flatMap(({ name = '', state }) => {

@@ -24,6 +24,13 @@ describe('the failure of a Job', () => {
     message: 'Job was active longer than specified deadline',
   };
 
+  const INDEXES = { kind: 'Failed', reason: 'FailedIndexes', message: 'Job has failed indexes' };
+  const INDEXES_MAX = {
+    kind: 'Failed',
+    reason: 'MaxFailedIndexesExceeded',
+    message: 'Job has exceeded the specified maximal number of failed indexes',
+  };
+
   it.each<[string, Partial<FailureInputs>, object | undefined]>([
     ['none', {}, undefined],
     ['as many failed pods as allowed', { failed: 2 }, undefined],
@@ -37,6 +44,17 @@ describe('the failure of a Job', () => {
     ['a deadline of a Job that has not started', { activeDeadlineSeconds: 0 }, undefined],
     ['a start without a deadline', { startedAtMs: 0 }, undefined],
     ['the limit before the deadline', { failed: 3, startedAtMs: 0, activeDeadlineSeconds: 1 }, LIMIT],
+    ['no failed index', { indexes: { failed: 0, succeeded: 0, completions: 0, max: 0 } }, undefined],
+    ['as many failed indexes as allowed', { indexes: { failed: 1, succeeded: 1, completions: 3, max: 1 } }, undefined],
+    ['one failed index more', { indexes: { failed: 2, succeeded: 1, completions: 4, max: 1 } }, INDEXES_MAX],
+    ['too many of the last ones', { indexes: { failed: 2, succeeded: 1, completions: 3, max: 1 } }, INDEXES_MAX],
+    ['an index that is open', { indexes: { failed: 2, succeeded: 1, completions: 4 } }, undefined],
+    ['a failed index, and none open', { indexes: { failed: 1, succeeded: 2, completions: 3 } }, INDEXES],
+    [
+      'the deadline before the indexes',
+      { startedAtMs: 0, activeDeadlineSeconds: 1, indexes: { failed: 3, succeeded: 0, completions: 3 } },
+      DEADLINE,
+    ],
     [
       'a rule before the limit',
       { policyMessage: 'exit code 7', failed: 3 },
@@ -86,6 +104,11 @@ describe('a decision that was stored', () => {
     ],
     ['to fail, without texts', [condition('FailureTarget')], { kind: 'Failed', reason: '', message: '' }],
     ['to complete', [condition('SuccessCriteriaMet')], COMPLETE],
+    [
+      'to complete by a rule',
+      [condition('SuccessCriteriaMet', 'True', { reason: 'SuccessPolicy', message: 'm' })],
+      { kind: 'Complete', reason: 'SuccessPolicy', message: 'm' },
+    ],
   ])('%s', (_what, conditions, outcome) => {
     expect(storedOutcome(conditions)).toEqual(outcome);
   });

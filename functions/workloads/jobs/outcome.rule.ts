@@ -27,6 +27,13 @@ export interface FailureInputs {
   /** Absent: no deadline, or the Job is suspended. */
   readonly activeDeadlineSeconds?: number;
   readonly nowMs: number;
+  /** With backoffLimitPerIndex. `max`: maxFailedIndexes. */
+  readonly indexes?: {
+    readonly failed: number;
+    readonly succeeded: number;
+    readonly completions: number;
+    readonly max?: number;
+  };
 }
 
 /** The tests in upstream's order; undefined: the Job continues. */
@@ -41,6 +48,14 @@ export function failureOf(inputs: FailureInputs): JobOutcome | undefined {
   const deadlineMs = deadlineMsOf(inputs);
   if (deadlineMs !== undefined && inputs.nowMs >= deadlineMs) {
     return { kind: 'Failed', reason: 'DeadlineExceeded', message: 'Job was active longer than specified deadline' };
+  }
+  const { failed: failedIndexes = 0, succeeded = 0, completions = 0, max = failedIndexes } = inputs.indexes ?? {};
+  if (failedIndexes > max) {
+    const message = 'Job has exceeded the specified maximal number of failed indexes';
+    return { kind: 'Failed', reason: 'MaxFailedIndexesExceeded', message };
+  }
+  if (failedIndexes > 0 && failedIndexes + succeeded >= completions) {
+    return { kind: 'Failed', reason: 'FailedIndexes', message: 'Job has failed indexes' };
   }
   return undefined;
 }
@@ -60,7 +75,8 @@ export function storedOutcome(conditions: readonly JobCondition[] = []): JobOutc
   if (failure !== undefined) {
     return { kind: 'Failed', reason: failure.reason ?? '', message: failure.message ?? '' };
   }
-  return isTrue('SuccessCriteriaMet') === undefined ? undefined : COMPLETE;
+  const { status, reason = COMPLETE.reason, message = COMPLETE.message } = isTrue('SuccessCriteriaMet') ?? {};
+  return status === undefined ? undefined : { kind: 'Complete', reason, message };
 }
 
 /** Complete or Failed: nothing about the Job changes any more. */

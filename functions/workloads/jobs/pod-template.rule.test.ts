@@ -20,6 +20,18 @@ describe('the template of the pods of a Job', () => {
     expect(podTemplateOf(jobOf(undefined), undefined)).toEqual({ metadata: { finalizers: [TRACKING] } });
   });
 
+  it('has the failures of the index, with a limit for each', () => {
+    const job = { metadata: { name: 'j' }, spec: { backoffLimitPerIndex: 1, template: {} } } as unknown as KubeJob;
+    const counted = 'batch.kubernetes.io/job-index-failure-count';
+    const ignored = 'batch.kubernetes.io/job-index-ignored-failure-count';
+    expect(podTemplateOf(job, 2).metadata?.annotations).toEqual({ [INDEX]: '2', [counted]: '0' });
+    expect(podTemplateOf(job, 2, { counted: 1, ignored: 3 }).metadata?.annotations).toEqual({
+      [INDEX]: '2',
+      [counted]: '1',
+      [ignored]: '3',
+    });
+  });
+
   it('has the index in annotations, labels, the host name and the variables of all containers', () => {
     const own = { name: 'JOB_COMPLETION_INDEX', value: 'mine' };
     const metadata = { labels: { a: 'b' }, annotations: { c: 'd' } };

@@ -2,14 +2,19 @@
 import type { Container, KubeJob, PodTemplateSpec } from '../../../shared/kinds/types.ts';
 import { podNameFor } from '../pods/generated-name.rule.ts';
 import { TRACKING } from '../pods/tracking.rule.ts';
+import { failureAnnotations, type IndexFailures, NO_INDEX_FAILURES } from './index-failures.rule.ts';
 import { INDEX } from './indexes.rule.ts';
 
 const INDEX_VARIABLE = 'JOB_COMPLETION_INDEX';
 /** Characters of a generated name without its suffix. */
 const PREFIX_CHARACTERS_MAX = 58;
 
-/** The template with the finalizer, and for an Indexed Job with the index of the pod. */
-export function podTemplateOf({ metadata, spec }: KubeJob, index: number | undefined): PodTemplateSpec {
+/** The template with the finalizer, and for an Indexed Job with the index of the pod and the failures before it. */
+export function podTemplateOf(
+  { metadata, spec }: KubeJob,
+  index: number | undefined,
+  failures: IndexFailures = NO_INDEX_FAILURES,
+): PodTemplateSpec {
   const { template = {} } = spec ?? {};
   const finalizers = [...(template.metadata?.finalizers ?? []).filter((each) => each !== TRACKING), TRACKING];
   const tracked = { ...template, metadata: { ...template.metadata, finalizers } };
@@ -19,7 +24,11 @@ export function podTemplateOf({ metadata, spec }: KubeJob, index: number | undef
   return {
     metadata: {
       ...tracked.metadata,
-      annotations: { ...tracked.metadata.annotations, [INDEX]: value },
+      annotations: {
+        ...tracked.metadata.annotations,
+        [INDEX]: value,
+        ...(spec?.backoffLimitPerIndex === undefined ? {} : failureAnnotations(failures)),
+      },
       labels: { ...tracked.metadata.labels, [INDEX]: value },
     },
     spec: {

@@ -446,6 +446,99 @@ describe('an Indexed Job', () => {
   });
 });
 
+describe('an Indexed Job with a limit for each index', () => {
+  const COUNT = 'batch.kubernetes.io/job-index-failure-count';
+  const spec = { parallelism: 2, completions: 2, completionMode: 'Indexed', backoffLimitPerIndex: 1 } as const;
+  const running = async (cluster: JobCluster, index: number) =>
+    (await cluster.pods()).find(
+      ({ metadata, status }) =>
+        metadata.annotations?.['batch.kubernetes.io/job-completion-index'] === `${index}` &&
+        status?.phase === 'Running',
+    )!;
+  const fail = async (cluster: JobCluster, index: number) => {
+    await cluster.end(await running(cluster, index), 'Failed');
+    await cluster.settle();
+  };
+  async function retry(cluster: JobCluster, waitMs: number) {
+    cluster.advance(waitMs);
+    await cluster.tick();
+    await cluster.settle();
+    await cluster.runPods();
+    await cluster.settle();
+  }
+
+  it('WJ-69 tries each index again until its limit, and fails when the others succeeded', async () => {
+    const cluster = await startedJob(spec);
+    await fail(cluster, 0);
+    // Its pod keeps the finalizer, and is not counted, until the replacement has its count.
+    expect((await cluster.job()).status).toMatchObject({ active: 1, failedIndexes: '' });
+    expect((await cluster.job()).status?.failed).toBeUndefined();
+    expect(await cluster.tracked()).toBe(2);
+    await retry(cluster, 9_900);
+    expect(await cluster.jobPods()).toHaveLength(2);
+    await retry(cluster, 100);
+    expect((await running(cluster, 0)).metadata.annotations?.[COUNT]).toBe('1');
+    expect((await running(cluster, 1)).metadata.annotations?.[COUNT]).toBe('0');
+    expect((await cluster.job()).status).toMatchObject({ active: 2, failed: 1 });
+    expect(await cluster.tracked()).toBe(2);
+    await fail(cluster, 0);
+    expect((await cluster.job()).status).toMatchObject({ active: 1, failed: 2, failedIndexes: '0' });
+    await cluster.end(await running(cluster, 1), 'Succeeded');
+    await cluster.settle();
+    expect((await cluster.job()).status).toMatchObject({ succeeded: 1, failedIndexes: '0', completedIndexes: '1' });
+    expect(await cluster.conditions()).toEqual(['FailureTarget True FailedIndexes', 'Failed True FailedIndexes']);
+    expect(await cluster.events('FailedIndexes')).toEqual(['Job has failed indexes']);
+    expect(await cluster.tracked()).toBe(0);
+    expect(await replayedActs(cluster)).toContain('JobFinished');
+  });
+
+  it('WJ-71 fails with more failed indexes than permitted, and deletes the other pods', async () => {
+    const cluster = await startedJob({ ...spec, backoffLimitPerIndex: 0, maxFailedIndexes: 0 });
+    await fail(cluster, 1);
+    expect((await cluster.job()).status).toMatchObject({ failed: 2, terminating: 1, failedIndexes: '1' });
+    await cluster.confirmDeletions();
+    expect(await cluster.condition('Failed')).toMatchObject({
+      reason: 'MaxFailedIndexesExceeded',
+      message: 'Job has exceeded the specified maximal number of failed indexes',
+    });
+  });
+
+  it('WJ-73 keeps the count of an index when its failed pod is deleted and two workers replace it', async () => {
+    const cluster = await startedJob(spec);
+    await fail(cluster, 0);
+    const [failed] = (await cluster.jobPods()).filter(({ status }) => status?.phase === 'Failed');
+    await cluster.markPod(failed?.metadata.name ?? '');
+    await cluster.confirmDeletions();
+    const others = cluster.makeControllers(cluster.tables);
+    cluster.advance(10_000);
+    const job = cluster.tables.changes('objects', 0).find(({ key }) => key.pk.startsWith('o#jobs#'))!;
+    await Promise.all([cluster.controllers, others].map((each) => each.onWorkloadRecords([job])));
+    await cluster.settle();
+    await cluster.runPods();
+    expect((await running(cluster, 0)).metadata.annotations?.[COUNT]).toBe('1');
+    expect((await cluster.job()).status).toMatchObject({ active: 2, failed: 1 });
+    await fail(cluster, 0);
+    expect((await cluster.job()).status).toMatchObject({ failed: 2, failedIndexes: '0' });
+  });
+
+  it('WJ-75 is complete by a rule of its success policy, when the other pods have terminated', async () => {
+    const cluster = await startedJob({ ...spec, successPolicy: { rules: [{ succeededIndexes: '1' }] } });
+    await cluster.end(await running(cluster, 1), 'Succeeded');
+    await cluster.settle();
+    expect(await cluster.conditions()).toEqual(['SuccessCriteriaMet True SuccessPolicy']);
+    expect((await cluster.job()).status).toMatchObject({ succeeded: 1, terminating: 1 });
+    await cluster.confirmDeletions();
+    expect(await cluster.condition('Complete')).toMatchObject({
+      reason: 'SuccessPolicy',
+      message: 'Matched rules at index 0',
+    });
+    const { status } = await cluster.job();
+    expect([status?.failed, status?.completedIndexes, status?.failedIndexes]).toEqual([undefined, '1', '']);
+    expect(await cluster.events('Completed')).toEqual(['Job completed']);
+    expect(await replayedActs(cluster)).toContain('JobFinished');
+  });
+});
+
 describe('the end of a Job', () => {
   it('WG-05 deletes its pods, although they are not counted', async () => {
     const cluster = await startedJob({ parallelism: 2, completions: 2 });

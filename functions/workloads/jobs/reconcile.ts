@@ -5,6 +5,9 @@
  * also adds the pod to the counts in the Job's status, and is refused if the pod or the Job has another resourceVersion
  * than the one that was read. So `status.uncountedTerminatedPods` is always empty.
  *
+ * With backoffLimitPerIndex the last failed pod of an index keeps its finalizer until a sync reads its replacement. A
+ * worker that read less has an older claim, so it commits nothing.
+ *
  * Never more pods than wanted: creations raise the claim of the Job, and removals too, as for a ReplicaSet
  * (replicasets/reconcile.ts).
  */
@@ -187,7 +190,7 @@ function changeWrite(previous: KubePod, object: KubePod): ObjectWrite {
 async function createWanted(
   dependencies: WorkloadDependencies,
   world: World,
-  { create, createIndexes, succeeded }: JobDecision,
+  { create, createIndexes, failuresOf, succeeded }: JobDecision,
   active: number,
 ): Promise<Applied | 'overtaken'> {
   if (create === 0) return { kind: 'applied', fence: world.fence };
@@ -198,7 +201,10 @@ async function createWanted(
   return createPods(dependencies, ownerOf(world), {
     count: create,
     nameOf: (place, seed) => jobPodName(job, createIndexes[place], seed),
-    make: (place, name) => make(name, dependencies.random.uuid(), podTemplateOf(job, createIndexes[place])),
+    make(place, name) {
+      const index = createIndexes[place];
+      return make(name, dependencies.random.uuid(), podTemplateOf(job, index, failuresOf.get(index ?? -1)?.failures));
+    },
     draft: (names, before) =>
       jobPodsDraft('PodsCreated', job, { numbers: { succeeded, active: active + before }, names }, nowMs),
   });
@@ -307,13 +313,13 @@ function draftsOf(
   },
   nowMs: number,
 ): readonly DecisionDraft[] {
-  const { outcome, failureInputs, succeeded } = of.decision;
+  const { outcome } = of.decision;
   if (outcome !== undefined) {
     const isNew = storedOutcome(job.status?.conditions) === undefined;
-    return isNew ? [jobFinishedDraft(job, { outcome, failureInputs, succeeded }, nowMs)] : [];
+    return isNew ? [jobFinishedDraft(job, { ...of.decision, outcome }, nowMs)] : [];
   }
   const names = of.part.filter(({ remove }) => remove).map(({ pod }) => pod.name);
-  const numbers = { succeeded, active: of.active };
+  const numbers = { succeeded: of.decision.succeeded, active: of.active };
   return names.length === 0 ? [] : [jobPodsDraft('PodsDeleted', job, { numbers, names }, nowMs)];
 }
 

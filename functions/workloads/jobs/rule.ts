@@ -2,14 +2,16 @@
  * One sync of a Job: which pods are counted, removed and created, and the status. Pure.
  * Source: pkg/controller/job/job_controller.go (syncJob, manageJob, trackJobStatusAndRemoveFinalizers).
  *
- * A pod is counted in the commit that removes its finalizer. So each pod is counted once.
+ * A pod is counted in the commit that removes its finalizer. So each pod is counted once. The same commit fails its
+ * index.
  */
 import { defined } from '../../../shared/defined.ts';
 import type { JobCondition, JobStatus, KubeJob } from '../../../shared/kinds/types.ts';
 import { formatTime, parseTimeMs } from '../../../shared/kubernetes/time.ts';
 import { isActive } from '../pods/owned-pod.rule.ts';
 import { afterEnds, type FailureCount, mayCreateFromMs } from './backoff.rule.ts';
-import { verdictOf } from './failure-policy.rule.ts';
+import { type FailureVerdict, verdictOf } from './failure-policy.rule.ts';
+import { type IndexFailures, type LastFailure, lastFailures, mayReplaceFromMs } from './index-failures.rule.ts';
 import { formatIndexes, lowestFree, parseIndexes } from './indexes.rule.ts';
 import { hasFailed, isTerminating, type JobPod } from './job-pod.rule.ts';
 import {
@@ -23,6 +25,7 @@ import {
   storedOutcome,
 } from './outcome.rule.ts';
 import { removedFirst } from './removal-order.rule.ts';
+import { bySuccessPolicy, successMessageOf } from './success-policy.rule.ts';
 
 /** Creations, and removals and counts, of one sync. */
 export const BURST_PODS = 500;
@@ -43,6 +46,8 @@ export interface PodChange {
   readonly pod: JobPod;
   readonly count: Count;
   readonly remove: boolean;
+  /** Its index has failed with it. */
+  readonly failsIndex?: boolean;
 }
 
 export interface JobDecision {
@@ -50,12 +55,16 @@ export interface JobDecision {
   readonly create: number;
   /** The indexes of an Indexed Job: one for each created pod. */
   readonly createIndexes: readonly number[];
+  /** With backoffLimitPerIndex: the failures of the indexes that have failed before. */
+  readonly failuresOf: ReadonlyMap<number, { readonly failures: IndexFailures }>;
   /** Why the Job ends. */
   readonly outcome: JobOutcome | undefined;
   /** No pod is left to wait for: the Job has ended with this sync. */
   readonly isFinal: boolean;
   /** What `outcome` followed from, for a failure. */
   readonly failureInputs: FailureInputs;
+  /** What the rule of successPolicy says that is met. */
+  readonly successMessage?: string;
   /** Pods, or indexes, that succeeded, with those of this sync. */
   readonly succeeded: number;
   readonly suspension: 'suspended' | 'resumed' | undefined;
@@ -85,14 +94,18 @@ export function decideJob({ job, pods, failureCount: before, nowMs }: JobSync): 
       restarts: restartsOf(job, pods),
       startedAtMs,
       activeDeadlineSeconds: isSuspended ? undefined : spec.activeDeadlineSeconds,
+      indexes: indexTotals(job, counts),
     }),
   };
   const failureCount = afterEnds(before, counts);
-  const decided = storedOutcome(status.conditions) ?? failureOf(failureInputs);
-  const managed =
+  // With a limit for each index, each index waits by itself.
+  const createFromMs = isPerIndex(job) ? Number.NEGATIVE_INFINITY : mayCreateFromMs(failureCount);
+  const successMessage = isIndexed(job) ? successMessageOf(spec, counts.succeededIndexes) : undefined;
+  const decided = storedOutcome(status.conditions) ?? failureOf(failureInputs) ?? bySuccessPolicy(successMessage);
+  const managed: Managed =
     decided !== undefined || isDeleting
       ? { remove: [], create: 0, createIndexes: [] }
-      : managePods(job, { active, pods, counts, mayCreate: mayCreateFromMs(failureCount) <= nowMs });
+      : managePods(job, { active, pods, counts, createFromMs, nowMs });
   const left = active.length - managed.remove.length;
   const outcome =
     decided ??
@@ -105,7 +118,9 @@ export function decideJob({ job, pods, failureCount: before, nowMs }: JobSync): 
         ? ('suspended' as const)
         : ('resumed' as const);
   return {
-    ...managed,
+    create: managed.create,
+    createIndexes: managed.createIndexes,
+    failuresOf: counts.lastFailures,
     changes: changes.slice(0, BURST_PODS),
     outcome,
     isFinal: outcome !== undefined && changes.length <= BURST_PODS && !leavesPods(pods, changes),
@@ -114,11 +129,17 @@ export function decideJob({ job, pods, failureCount: before, nowMs }: JobSync): 
     suspension,
     hasTooManySuccesses: spec.completions !== undefined && counts.succeeded > spec.completions && left === 0,
     startedAtMs,
-    ...defined({ lookAgainAtMs: nextTimeMs({ failureInputs, failureCount, outcome, isDeleting }) }),
+    ...defined({
+      successMessage,
+      lookAgainAtMs:
+        outcome !== undefined || isDeleting
+          ? undefined
+          : firstAfter(nowMs, [deadlineMsOf(failureInputs), createFromMs, ...(managed.waitingMs ?? [])]),
+    }),
   };
 }
 
-interface Counts {
+interface Counts extends IndexEnds {
   /** Totals with the pods of this sync. */
   readonly succeeded: number;
   readonly failed: number;
@@ -130,6 +151,7 @@ interface Counts {
 }
 
 const isIndexed = ({ spec }: KubeJob): boolean => spec?.completionMode === 'Indexed';
+const isPerIndex = (job: KubeJob): boolean => isIndexed(job) && job.spec?.backoffLimitPerIndex !== undefined;
 
 /** A pod that must not run twice is replaced when its machine confirmed the end, whatever the policy says. */
 const replacesTerminating = ({ spec }: KubeJob, { isSingle }: JobPod): boolean =>
@@ -138,10 +160,20 @@ const replacesTerminating = ({ spec }: KubeJob, { isSingle }: JobPod): boolean =
 const succeededIndexesOf = ({ spec, status }: KubeJob): ReadonlySet<number> =>
   parseIndexes(status?.completedIndexes, spec?.completions ?? 0);
 
+const failedIndexesOf = ({ spec, status }: KubeJob): ReadonlySet<number> =>
+  parseIndexes(status?.failedIndexes, spec?.completions ?? 0);
+
+function indexTotals(job: KubeJob, { failedIndexes, succeededIndexes }: Counts): FailureInputs['indexes'] {
+  if (!isPerIndex(job)) return undefined;
+  const { completions = 0, maxFailedIndexes: max } = job.spec ?? {};
+  return { failed: failedIndexes.size, succeeded: succeededIndexes.size, completions, ...defined({ max }) };
+}
+
 /** Terminated pods that are not counted yet. */
 function countsOf(job: KubeJob, pods: readonly JobPod[]): Counts {
   const { spec = {}, status = {} } = job;
   const of = new Map<JobPod, Count>();
+  const failures = new Map<JobPod, FailureVerdict['kind']>();
   let policyMessage: string | undefined;
   for (const pod of pods) {
     const failed = hasFailed(pod, replacesTerminating(job, pod));
@@ -149,12 +181,16 @@ function countsOf(job: KubeJob, pods: readonly JobPod[]): Counts {
     if (verdict?.kind === 'failsJob') policyMessage ??= verdict.message;
     if (!pod.isTracked) continue;
     if (pod.phase === 'Succeeded') of.set(pod, 'succeeded');
-    else if (failed) of.set(pod, verdict?.kind === 'ignored' || isOutOfRange(job, pod) ? 'nothing' : 'failed');
+    else if (verdict !== undefined) {
+      of.set(pod, verdict.kind === 'ignored' || isOutOfRange(job, pod) ? 'nothing' : 'failed');
+      if (!isOutOfRange(job, pod)) failures.set(pod, verdict.kind);
+    }
   }
   const ends = (wanted: Count) => [...of].filter(([, count]) => count === wanted).map(([pod]) => pod);
   const [succeeded, failed] = [ends('succeeded'), ends('failed')];
   const succeededIndexes = withIndexes(job, succeededIndexesOf(job), succeeded);
   return {
+    ...indexFailuresOf(job, { pods, failures, succeededIndexes }),
     succeeded: isIndexed(job) ? succeededIndexes.size : (status.succeeded ?? 0) + succeeded.length,
     failed: (status.failed ?? 0) + failed.length,
     of,
@@ -165,14 +201,44 @@ function countsOf(job: KubeJob, pods: readonly JobPod[]): Counts {
   };
 }
 
+interface IndexEnds {
+  readonly failedIndexes: ReadonlySet<number>;
+  /** Their pods are counted when they are replaced. */
+  readonly lastFailures: ReadonlyMap<number, LastFailure<JobPod>>;
+}
+
+function indexFailuresOf(
+  job: KubeJob,
+  of: {
+    readonly pods: readonly JobPod[];
+    readonly failures: ReadonlyMap<JobPod, FailureVerdict['kind']>;
+    readonly succeededIndexes: ReadonlySet<number>;
+  },
+): IndexEnds {
+  const limit = job.spec?.backoffLimitPerIndex;
+  if (!isPerIndex(job) || limit === undefined) return { failedIndexes: new Set(), lastFailures: new Map() };
+  const failedIndexes = new Set(failedIndexesOf(job));
+  for (const [{ index = 0, failuresBefore }, kind] of of.failures) {
+    const isOver = kind === 'failsIndex' || (kind !== 'ignored' && failuresBefore.counted >= limit);
+    // No index is both.
+    if (isOver && !of.succeededIndexes.has(index)) failedIndexes.add(index);
+  }
+  const running = of.pods.filter(isActive).flatMap(({ index }) => index ?? []);
+  const settled = new Set([...of.succeededIndexes, ...failedIndexes, ...running]);
+  const open = [...of.failures].filter(([{ index = 0 }]) => !settled.has(index));
+  return { failedIndexes, lastFailures: lastFailures(open.map(([pod, kind]) => [pod, kind === 'ignored'])) };
+}
+
 const isOutOfRange = (job: KubeJob, { index }: JobPod): boolean =>
   isIndexed(job) && (index === undefined || index >= (job.spec?.completions ?? 0));
 
-/** Repeated indexes, and those out of range, do not count. */
-const withIndexes = (job: KubeJob, indexes: ReadonlySet<number>, pods: readonly JobPod[]): ReadonlySet<number> =>
-  isIndexed(job)
-    ? new Set([...indexes, ...pods.filter((pod) => !isOutOfRange(job, pod)).map(({ index }) => index!)])
-    : indexes;
+/** Repeated indexes, those out of range, and those that failed before do not count. */
+function withIndexes(job: KubeJob, indexes: ReadonlySet<number>, pods: readonly JobPod[]): ReadonlySet<number> {
+  if (!isIndexed(job)) return indexes;
+  const failed = failedIndexesOf(job);
+  const ended = pods.filter((pod) => !isOutOfRange(job, pod)).map(({ index }) => index!);
+  return new Set([...indexes, ...ended.filter((index) => !failed.has(index))]);
+}
 
 /** With the restart policy OnFailure restarts count as failures. */
 function restartsOf({ spec }: KubeJob, pods: readonly JobPod[]): number | undefined {
@@ -198,6 +264,8 @@ interface Managed {
   readonly remove: readonly JobPod[];
   readonly create: number;
   readonly createIndexes: readonly number[];
+  /** When indexes that failed may have another pod. Epoch milliseconds. */
+  readonly waitingMs?: readonly number[];
 }
 
 /** Never both: creations and removals. */
@@ -207,7 +275,9 @@ function managePods(
     readonly active: readonly JobPod[];
     readonly pods: readonly JobPod[];
     readonly counts: Counts;
-    readonly mayCreate: boolean;
+    /** Epoch milliseconds. */
+    readonly createFromMs: number;
+    readonly nowMs: number;
   },
 ): Managed {
   const { spec = {} } = job;
@@ -223,11 +293,14 @@ function managePods(
   if (remove.length > 0) return { remove, create: 0, createIndexes: [] };
   const waiting = pods.filter((pod) => isTerminating(pod) && !replacesTerminating(job, pod));
   const missing = Math.min(wanted - waiting.length - active.length, BURST_PODS);
-  if (missing <= 0 || !of.mayCreate) return { remove: [], create: 0, createIndexes: [] };
+  if (missing <= 0 || of.createFromMs > of.nowMs) return { remove: [], create: 0, createIndexes: [] };
   if (indexes === undefined) return { remove: [], create: missing, createIndexes: [] };
-  const used = new Set([...counts.succeededIndexes, ...[...active, ...waiting].flatMap(({ index }) => index ?? [])]);
-  const createIndexes = lowestFree(used, missing, indexes);
-  return { remove: [], create: createIndexes.length, createIndexes };
+  const taken = [...active, ...waiting].flatMap(({ index }) => index ?? []);
+  const used = new Set([...counts.succeededIndexes, ...counts.failedIndexes, ...taken]);
+  const free = lowestFree(used, missing, indexes);
+  const fromMs = (index: number): number => mayReplaceFromMs(counts.lastFailures.get(index));
+  const createIndexes = free.filter((index) => fromMs(index) <= of.nowMs);
+  return { remove: [], create: createIndexes.length, createIndexes, waitingMs: free.map(fromMs) };
 }
 
 function changesOf(
@@ -235,15 +308,20 @@ function changesOf(
   outcome: JobOutcome | undefined,
   isDeleting: boolean,
 ): readonly PodChange[] {
+  const { lastFailures: last, failedIndexes } = of.counts;
+  const isEnding = outcome !== undefined || isDeleting;
   return of.pods.flatMap((pod): PodChange | readonly [] => {
     const count = of.counts.of.get(pod);
+    if (!isEnding && last.get(pod.index ?? -1)?.pod === pod) return [];
     // A pod that the Job has too many of is deleted without being counted.
     if (of.removed.includes(pod)) return { pod, count: 'nothing', remove: true };
-    if (count !== undefined) return { pod, count, remove: false };
+    if (count !== undefined) {
+      return { pod, count, remove: false, failsIndex: count === 'failed' && failedIndexes.has(pod.index ?? -1) };
+    }
     if (outcome !== undefined && isActive(pod)) {
       return { pod, count: outcome.kind === 'Failed' && pod.isTracked ? 'failed' : 'nothing', remove: true };
     }
-    const isReleased = pod.isTracked && (outcome !== undefined || isDeleting);
+    const isReleased = pod.isTracked && isEnding;
     if (!isReleased) return [];
     return { pod, count: outcome?.kind === 'Failed' ? 'failed' : 'nothing', remove: false };
   });
@@ -254,18 +332,8 @@ function leavesPods(pods: readonly JobPod[], changes: readonly PodChange[]): boo
   return pods.some(isTerminating) || changes.some(({ remove, pod }) => remove && isActive(pod) && pod.nodeName !== '');
 }
 
-function nextTimeMs({
-  failureInputs,
-  failureCount,
-  outcome,
-  isDeleting,
-}: Pick<JobDecision, 'failureInputs' | 'outcome'> & {
-  readonly failureCount: FailureCount;
-  readonly isDeleting: boolean;
-}): number | undefined {
-  if (outcome !== undefined || isDeleting) return undefined;
-  const { nowMs } = failureInputs;
-  const later = [deadlineMsOf(failureInputs) ?? 0, mayCreateFromMs(failureCount)].filter((atMs) => atMs > nowMs);
+function firstAfter(nowMs: number, timesMs: readonly (number | undefined)[]): number | undefined {
+  const later = timesMs.flatMap((atMs = 0) => (atMs > nowMs ? atMs : []));
   return later.length === 0 ? undefined : Math.min(...later);
 }
 
@@ -291,11 +359,13 @@ function withCounts(job: KubeJob, changes: readonly PodChange[]): JobStatus {
   const [succeeded, failed] = [counted('succeeded'), counted('failed')];
   const indexes = withIndexes(job, succeededIndexesOf(job), succeeded);
   const total = isIndexed(job) ? indexes.size : (status.succeeded ?? 0) + succeeded.length;
+  const failing = changes.flatMap(({ failsIndex, pod }) => (failsIndex === true ? (pod.index ?? []) : []));
   return {
     ...status,
     ...(total === 0 ? {} : { succeeded: total }),
     ...(failed.length === 0 ? {} : { failed: (status.failed ?? 0) + failed.length }),
     ...(indexes.size === 0 ? {} : { completedIndexes: formatIndexes(indexes) }),
+    ...(isPerIndex(job) ? { failedIndexes: formatIndexes(new Set([...failedIndexesOf(job), ...failing])) } : {}),
   };
 }
 

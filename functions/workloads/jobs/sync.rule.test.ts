@@ -128,6 +128,143 @@ describe('the pods of a Job', () => {
   });
 });
 
+describe('the indexes of a Job with a limit for each', () => {
+  const ended = (name: string, index: number, before = 0, more: { phase?: PodPhase; secondsAgo?: number } = {}) => {
+    const { phase = 'Failed', secondsAgo = 60 } = more;
+    const annotations = {
+      'batch.kubernetes.io/job-completion-index': `${index}`,
+      'batch.kubernetes.io/job-index-failure-count': `${before}`,
+    };
+    const terminated = { exitCode: phase === 'Failed' ? 7 : 0, finishedAt: at(-secondsAgo) };
+    const containerStatuses = [{ name: 'c', state: phase === 'Running' ? {} : { terminated } }];
+    return pod(name, phase, { metadata: { annotations }, status: { containerStatuses } });
+  };
+  const running = (name: string, index: number, before = 0) => ended(name, index, before, { phase: 'Running' });
+  const perIndex = (spec: JobSpec = {}, status: JobStatus = {}) =>
+    jobOf(
+      { completionMode: 'Indexed', completions: 3, parallelism: 3, backoffLimitPerIndex: 1, ...spec },
+      { failedIndexes: '', ...status },
+    );
+  const statusOf = (job: KubeJob, pods: readonly JobPod[]) => {
+    const decision = decideJob({ job, pods, failureCount: NO_FAILURES, nowMs: NOW_MS });
+    return partStatus(job, decision.changes, decision, NOW_MS);
+  };
+  const policy = (action: string): JobSpec =>
+    ({
+      podFailurePolicy: { rules: [{ action, onExitCodes: { operator: 'In', values: [7] } }] },
+      podReplacementPolicy: 'Failed',
+    }) as JobSpec;
+
+  it('are tried again, and the failed pod is counted only beside its replacement', () => {
+    const first = decide(perIndex(), [ended('a', 1), running('b', 0)]);
+    expect(first).toMatchObject({ createIndexes: [1, 2], changes: [], failureInputs: { failed: 1 } });
+    expect(first.failuresOf.get(1)?.failures).toEqual({ counted: 1, ignored: 0 });
+    const second = decide(perIndex(), [ended('a', 1), running('b', 0), running('c', 1, 1), running('d', 2)]);
+    expect(second).toMatchObject({ create: 0, changes: ['a failed'] });
+    expect(statusOf(perIndex(), [ended('a', 1), running('c', 1, 1)])).toEqual({ failed: 1, failedIndexes: '' });
+  });
+
+  it('count all failed pods but the last', () => {
+    const { changes, failuresOf } = decide(perIndex({ backoffLimitPerIndex: 5 }), [
+      ended('a', 1, 1),
+      ended('b', 1, 2),
+      ended('c', 1, 0),
+    ]);
+    expect([changes, failuresOf.get(1)?.failures]).toEqual([['a failed', 'c failed'], { counted: 3, ignored: 0 }]);
+  });
+
+  it('wait each by itself, whatever failed elsewhere', () => {
+    const pods = [ended('a', 0, 0, { secondsAgo: 4 }), ended('b', 1, 0, { secondsAgo: 60 })];
+    const failures = { failures: 9, lastEndedAtMs: NOW_MS };
+    expect(decide(perIndex(), pods, failures)).toMatchObject({ createIndexes: [1, 2], lookAgainAtMs: NOW_MS + 6_000 });
+    const waiting = decide(perIndex({ completions: 1 }), [ended('a', 0, 0, { secondsAgo: 4 })]);
+    expect(waiting).toMatchObject({ create: 0, changes: [], lookAgainAtMs: NOW_MS + 6_000 });
+  });
+
+  it('fail beyond the limit, and are not tried again', () => {
+    const job = perIndex({ completions: 4, parallelism: 2 }, { failedIndexes: '0' });
+    const pods = [ended('a', 2, 1), running('b', 1)];
+    expect(decide(job, pods)).toMatchObject({ createIndexes: [3], changes: ['a failed'], outcome: undefined });
+    expect(statusOf(job, pods)).toEqual({ failed: 1, failedIndexes: '0,2' });
+  });
+
+  it('fail the Job when none is open, or too many failed', () => {
+    const pods = [ended('a', 0, 1), ended('b', 1, 0, { phase: 'Succeeded' })];
+    const open = decide(perIndex({ maxFailedIndexes: 1 }), pods);
+    expect(open).toMatchObject({ outcome: undefined, createIndexes: [2] });
+    expect(decide(perIndex({ completions: 2 }), pods)).toMatchObject({
+      outcome: { reason: 'FailedIndexes' },
+      changes: ['a failed', 'b succeeded'],
+      isFinal: true,
+    });
+    expect(decide(perIndex({ maxFailedIndexes: 0 }), [...pods, running('c', 2)])).toMatchObject({
+      outcome: { reason: 'MaxFailedIndexesExceeded' },
+      changes: ['a failed', 'b succeeded', 'c failed removed'],
+    });
+  });
+
+  it('release the pods that wait for a replacement with the end of the Job', () => {
+    const waiting = [ended('a', 0), ended('b', 1, 1)];
+    expect(decide(perIndex({ maxFailedIndexes: 0 }), waiting).changes).toEqual(['a failed', 'b failed']);
+    const deleted = { ...perIndex(), metadata: { name: 'pi', uid: 'u', deletionTimestamp: at(0) } } as KubeJob;
+    expect(decide(deleted, [ended('a', 0)]).changes).toEqual(['a failed']);
+  });
+
+  it('fail at once by a rule FailIndex, and never by one that ignores', () => {
+    const failing = perIndex(policy('FailIndex'));
+    expect(statusOf(failing, [ended('a', 0)])).toEqual({ failed: 1, failedIndexes: '0' });
+    const ignoring = perIndex(policy('Ignore'));
+    const { changes, failuresOf, failureInputs } = decide(ignoring, [ended('a', 0, 9)]);
+    expect([changes, failureInputs.failed]).toEqual([[], 0]);
+    expect(failuresOf.get(0)?.failures).toEqual({ counted: 9, ignored: 1 });
+    expect(decide(ignoring, [ended('a', 0, 9), running('b', 0, 9)]).changes).toEqual(['a nothing']);
+  });
+
+  it('are never both failed and completed', () => {
+    const both = [ended('a', 0, 1), ended('b', 0, 0, { phase: 'Succeeded' })];
+    expect(statusOf(perIndex(), both)).toEqual({ failed: 1, succeeded: 1, completedIndexes: '0', failedIndexes: '' });
+    const late = statusOf(perIndex({}, { failedIndexes: '0' }), [ended('b', 0, 0, { phase: 'Succeeded' })]);
+    expect(late).toEqual({ failedIndexes: '0' });
+  });
+
+  it('do not matter without one', () => {
+    const { changes, createIndexes } = decide(jobOf({ completionMode: 'Indexed', completions: 2, parallelism: 2 }), [
+      ended('a', 0, 9),
+    ]);
+    expect([changes, createIndexes]).toEqual([['a failed'], [0, 1]]);
+  });
+});
+
+describe('the success policy of a Job', () => {
+  const indexed = (name: string, phase: PodPhase, index: number) =>
+    pod(name, phase, { metadata: { annotations: { 'batch.kubernetes.io/job-completion-index': String(index) } } });
+  const spec: JobSpec = {
+    completionMode: 'Indexed',
+    completions: 3,
+    parallelism: 3,
+    successPolicy: { rules: [{ succeededIndexes: '0,2', succeededCount: 1 }] },
+  };
+
+  it('that is met removes the other pods without counting them', () => {
+    const pods = [indexed('a', 'Succeeded', 2), indexed('b', 'Running', 1), indexed('c', 'Failed', 0)];
+    expect(decide(jobOf(spec), pods)).toMatchObject({
+      outcome: { kind: 'Complete', reason: 'SuccessPolicy', message: 'Matched rules at index 0' },
+      changes: ['a succeeded', 'b nothing removed', 'c failed'],
+      create: 0,
+      isFinal: false,
+    });
+  });
+
+  it('that is not met, and a failure, change nothing', () => {
+    expect(decide(jobOf(spec), [indexed('a', 'Succeeded', 1)]).outcome).toBeUndefined();
+    const failed = decide(jobOf({ ...spec, backoffLimit: 0 }), [
+      indexed('a', 'Succeeded', 2),
+      indexed('b', 'Failed', 1),
+    ]);
+    expect(failed.outcome?.reason).toBe('BackoffLimitExceeded');
+  });
+});
+
 describe('the end of a Job', () => {
   it('is complete when enough pods succeeded and none is active', () => {
     expect(decide(jobOf({ completions: 1 }), [pod('a', 'Succeeded')])).toMatchObject({

@@ -53,26 +53,60 @@ function validateUncounted({ uncountedTerminatedPods: uncounted }: JobStatus): C
   );
 }
 
-/** What is wrong with a text such as `0,2-4`. Undefined: nothing. */
-export function indexesFault(text: string, completions: number): string | undefined {
-  if (text === '') return undefined;
-  let previous: number | undefined;
-  for (const part of text.split(',')) {
-    const limits = part.split('-');
-    if (limits.length > 2) {
-      return `the fragment ${JSON.stringify(part)} violates the requirement that an index interval can have at most two parts separated by '-'`;
-    }
-    for (const limit of limits) {
-      if (!/^[+]?\d+$/.test(limit)) return `cannot convert string to integer for index: ${JSON.stringify(limit)}`;
-      if (Number(limit) >= completions) return `too large index: ${JSON.stringify(limit)}`;
-      const index = Number(limit);
-      if (previous !== undefined && previous >= index) {
-        return `non-increasing order, previous: ${previous}, current: ${index}`;
-      }
-      previous = index;
-    }
+type Interval = readonly [first: number, last: number];
+
+/** A part of a text such as `0,2-4`, or what is wrong with it. */
+function intervalOf(part: string, completions: number): Interval | string {
+  const limits = part.split('-');
+  if (limits.length > 2) {
+    return `the fragment ${JSON.stringify(part)} violates the requirement that an index interval can have at most two parts separated by '-'`;
+  }
+  for (const limit of limits) {
+    if (!/^[+]?\d+$/.test(limit)) return `cannot convert string to integer for index: ${JSON.stringify(limit)}`;
+    if (Number(limit) >= completions) return `too large index: ${JSON.stringify(limit)}`;
+  }
+  const [first = 0, last = first] = limits.map(Number);
+  return limits.length > 1 && first >= last ? notIncreasing(first, last) : [first, last];
+}
+
+const notIncreasing = (previous: number, current: number): string =>
+  `non-increasing order, previous: ${previous}, current: ${current}`;
+
+/** How many indexes a text such as `0,2-4` has, or what is wrong with it. */
+export function checkIndexes(text: string, completions: number): number | string {
+  let total = 0;
+  let previous = -1;
+  for (const part of text === '' ? [] : text.split(',')) {
+    const interval = intervalOf(part, completions);
+    if (typeof interval === 'string') return interval;
+    const [first, last] = interval;
+    if (previous >= first) return notIncreasing(previous, first);
+    total += last - first + 1;
+    previous = last;
+  }
+  return total;
+}
+
+/** The first index that both texts have. Parts of another form have none: they are reported by themselves. */
+function overlapOf(completed: string, failed: string, completions: number): number | undefined {
+  const [left, right] = [completed, failed].map((text) =>
+    text.split(',').flatMap((part) => {
+      const interval = intervalOf(part, completions);
+      return typeof interval === 'string' ? [] : [interval];
+    }),
+  ) as [Interval[], Interval[]];
+  for (let one = 0, other = 0; one < left.length && other < right.length; ) {
+    const [[first, last], [from, to]] = [left[one]!, right[other]!];
+    if (first <= to && from <= last) return Math.max(first, from);
+    if (first <= from) one += 1;
+    else other += 1;
   }
   return undefined;
+}
+
+function indexesCauses(name: string, text: string, completions: number | undefined): Cause[] {
+  const fault = completions === undefined ? 0 : checkIndexes(text, completions);
+  return typeof fault === 'string' ? [invalidValue(`status.${name}`, text, `error parsing ${name}: ${fault}`)] : [];
 }
 
 export function validateJobStatus({ spec = {}, status = {} }: KubeJob, { status: before = {} }: KubeJob): Cause[] {
@@ -107,6 +141,10 @@ export function validateJobStatus({ spec = {}, status = {} }: KubeJob, { status:
   refuse(
     then.has('Complete') && !then.has('SuccessCriteriaMet') && now.has('SuccessCriteriaMet'),
     conditions('cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions'),
+  );
+  refuse(
+    spec.successPolicy !== undefined && isComplete && !now.has('SuccessCriteriaMet'),
+    conditions('cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True'),
   );
 
   const { active = 0, ready = 0, terminating = 0, startTime, completionTime, completedIndexes = '' } = status;
@@ -154,21 +192,21 @@ export function validateJobStatus({ spec = {}, status = {} }: KubeJob, { status:
   const isIndexed = spec.completionMode === 'Indexed';
   if (differs('completedIndexes')) {
     const field = 'status.completedIndexes';
-    const fault = spec.completions === undefined ? undefined : indexesFault(completedIndexes, spec.completions);
-    if (fault !== undefined) {
-      causes.push(invalidValue(field, completedIndexes, `error parsing completedIndexes: ${fault}`));
-    }
+    causes.push(...indexesCauses('completedIndexes', completedIndexes, spec.completions));
     const why = 'cannot set non-empty completedIndexes when non-indexed completion mode';
     refuse(completedIndexes !== '' && !isIndexed, invalidValue(field, completedIndexes, why));
   }
-  refuse(
-    differs('failedIndexes') && status.failedIndexes !== undefined,
-    invalidValue(
-      'status.failedIndexes',
-      status.failedIndexes,
-      'cannot set non-null failedIndexes when backoffLimitPerIndex is null',
-    ),
-  );
+  const { failedIndexes } = status;
+  const failed = (why: string): Cause => invalidValue('status.failedIndexes', failedIndexes, why);
+  if (failedIndexes !== undefined && differs('failedIndexes')) {
+    const why = 'cannot set non-null failedIndexes when backoffLimitPerIndex is null';
+    if (spec.backoffLimitPerIndex === undefined) causes.push(failed(why));
+    else causes.push(...indexesCauses('failedIndexes', failedIndexes, spec.completions));
+  }
+  if (failedIndexes !== undefined && differs('failedIndexes', 'completedIndexes')) {
+    const index = overlapOf(completedIndexes, failedIndexes, spec.completions ?? 0);
+    refuse(index !== undefined, failed(`failedIndexes and completedIndexes overlap at index: ${index}`));
+  }
   const mayShrink = isIndexed && spec.completions === spec.parallelism;
   for (const name of ['failed', 'succeeded'] as const) {
     const count = status[name] ?? 0;

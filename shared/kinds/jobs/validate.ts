@@ -2,7 +2,6 @@
 
 import {
   duplicate,
-  forbiddenField,
   IMMUTABLE,
   immutable,
   invalidValue,
@@ -38,15 +37,21 @@ import type {
   PodFailurePolicyOnExitCodesRequirement,
   PodFailurePolicyRule,
   PodTemplateSpec,
+  SuccessPolicyRule,
 } from '../types.ts';
 import { CronError, isTimeZone, parseCron } from './cron-schedule.ts';
 import { generatedLabels } from './defaults.ts';
-import { validateJobStatus } from './validate-status.ts';
+import { checkIndexes, validateJobStatus } from './validate-status.ts';
 
 const RULES = { namespaced: true, name: subdomainName };
 
 /** Bounds the length of status.completedIndexes. Pods. */
 const INDEXED_PARALLELISM_MAX = 100_000;
+/** Likewise of status.failedIndexes. */
+const FAILED_INDEXES_MAX = 100_000;
+/** Beyond as many completions the others are smaller. */
+const COMPLETIONS_SOFT_MAX = 100_000;
+const SMALL_MAX = 10_000;
 /** The name of a Job has the name of its CronJob and 11 characters. */
 const CRON_JOB_NAME_MAX = 52;
 const CONCURRENCY_POLICIES = ['Allow', 'Forbid', 'Replace'];
@@ -54,7 +59,7 @@ const COMPLETION_MODES = ['NonIndexed', 'Indexed'];
 const REPLACEMENT_POLICIES = ['Failed', 'TerminatingOrFailed'];
 const RESTART_POLICIES = ['OnFailure', 'Never'];
 const MANAGED_BY_BYTES_MAX = 63;
-const FIXED = ['completionMode', 'podFailurePolicy', 'managedBy'] as const;
+const FIXED = ['completionMode', 'podFailurePolicy', 'backoffLimitPerIndex', 'managedBy', 'successPolicy'] as const;
 
 const JOB_COUNTS = [
   'parallelism',
@@ -66,14 +71,12 @@ const JOB_COUNTS = [
   'ttlSecondsAfterFinished',
 ] as const;
 
-/** Fields that no controller acts on here: they are refused, because a Job would not do what its author expects. */
-const UNSUPPORTED = ['backoffLimitPerIndex', 'maxFailedIndexes', 'successPolicy'] as const;
-
 const POLICY_ACTIONS = ['Count', 'FailIndex', 'FailJob', 'Ignore'];
 
 const RULES_MAX = 20;
 const PATTERNS_MAX = 20;
 const EXIT_CODES_MAX = 255;
+const SUCCESS_INDEXES_BYTES_MAX = 65_536;
 
 /** Upstream prints a list of texts without commas. */
 const validValues = (values: readonly string[]): string =>
@@ -85,14 +88,23 @@ const policyValue = (field: string, value: string | undefined, values: readonly 
 const limited = (field: string, items: readonly unknown[], max: number): Cause[] =>
   items.length > max ? [tooMany(field, items.length, max)] : [];
 
-function validateFailurePolicy({ podFailurePolicy, template }: JobSpec, field: string): Cause[] {
+function validateFailurePolicy({ podFailurePolicy, template, backoffLimitPerIndex }: JobSpec, field: string): Cause[] {
   if (podFailurePolicy === undefined) return [];
   const { containers = [], initContainers = [] } = template?.spec ?? {};
   const names = new Set([...containers, ...initContainers].map(({ name }) => name));
   const { rules = [] } = podFailurePolicy;
   return [
     ...limited(`${field}.rules`, rules, RULES_MAX),
-    ...rules.flatMap((rule, index) => validateFailureRule(rule, `${field}.rules[${index}]`, names)),
+    ...rules.flatMap((rule, index) => {
+      const path = `${field}.rules[${index}]`;
+      const why = 'requires the backoffLimitPerIndex to be set';
+      return [
+        ...(rule.action === 'FailIndex' && backoffLimitPerIndex === undefined
+          ? [invalidValue(`${path}.action`, rule.action, why)]
+          : []),
+        ...validateFailureRule(rule, path, names),
+      ];
+    }),
   ];
 }
 
@@ -100,10 +112,7 @@ type ContainerNames = ReadonlySet<string | undefined>;
 
 function validateFailureRule(rule: PodFailurePolicyRule, field: string, names: ContainerNames): Cause[] {
   const { action, onExitCodes, onPodConditions = [] } = rule;
-  const causes =
-    action === 'FailIndex'
-      ? [invalidValue(`${field}.action`, action, 'requires the backoffLimitPerIndex to be set')]
-      : policyValue(`${field}.action`, action, POLICY_ACTIONS);
+  const causes = policyValue(`${field}.action`, action, POLICY_ACTIONS);
   if (onExitCodes !== undefined) causes.push(...validateExitCodes(onExitCodes, `${field}.onExitCodes`, names));
   const path = `${field}.onPodConditions`;
   causes.push(...limited(path, onPodConditions, PATTERNS_MAX));
@@ -154,6 +163,81 @@ function validateManager(name: string | undefined, field: string): Cause[] {
   return byteLength(name) > MANAGED_BY_BYTES_MAX ? [...causes, tooLong(field, MANAGED_BY_BYTES_MAX)] : causes;
 }
 
+const NOT_INDEXED = 'requires indexed completion mode';
+
+function validatePerIndex(spec: JobSpec, field: string): Cause[] {
+  const { completions = 0, parallelism = 0, backoffLimitPerIndex: limit, maxFailedIndexes: max } = spec;
+  const maxField = `${field}.maxFailedIndexes`;
+  const causes: Cause[] = [];
+  const bounded = (name: string, value: number, valueMax: number, more = ''): void => {
+    const why = `must be less than or equal to ${valueMax}${more}`;
+    if (value > valueMax) causes.push(invalidValue(`${field}.${name}`, value, why));
+  };
+  if (max !== undefined && limit === undefined) {
+    causes.push(required(`${field}.backoffLimitPerIndex`, 'when maxFailedIndexes is specified'));
+  }
+  if ((spec.completionMode ?? 'NonIndexed') === 'NonIndexed') {
+    for (const name of ['backoffLimitPerIndex', 'maxFailedIndexes'] as const) {
+      if (spec[name] !== undefined) causes.push(invalidValue(`${field}.${name}`, spec[name], NOT_INDEXED));
+    }
+  }
+  if (spec.completionMode !== 'Indexed') return causes;
+  bounded('parallelism', parallelism, INDEXED_PARALLELISM_MAX, ' when completion mode is Indexed');
+  if (max !== undefined && spec.completions !== undefined && max > completions) {
+    causes.push(invalidValue(maxField, max, 'must be less than or equal to completions'));
+  }
+  bounded('maxFailedIndexes', max ?? 0, FAILED_INDEXES_MAX);
+  if (completions <= COMPLETIONS_SOFT_MAX || limit === undefined) return causes;
+  if (max === undefined) {
+    causes.push(required(maxField, `must be specified when completions is above ${COMPLETIONS_SOFT_MAX}`));
+  }
+  const more = ` when completions are above ${COMPLETIONS_SOFT_MAX} and used with backoff limit per index`;
+  bounded('parallelism', parallelism, SMALL_MAX, more);
+  bounded('maxFailedIndexes', max ?? 0, SMALL_MAX, more);
+  return causes;
+}
+
+function validateSuccessPolicy({ successPolicy, completionMode, completions = 0 }: JobSpec, field: string): Cause[] {
+  if (successPolicy === undefined) return [];
+  if (completionMode !== 'Indexed') return [invalidValue(field, successPolicy, NOT_INDEXED)];
+  const { rules = [] } = successPolicy;
+  const path = `${field}.rules`;
+  const none = 'at least one rules must be specified when the successPolicy is specified';
+  return [
+    ...(rules.length === 0 ? [required(path, none)] : limited(path, rules, RULES_MAX)),
+    ...rules.flatMap((rule, index) => validateSuccessRule(rule, `${path}[${index}]`, completions)),
+  ];
+}
+
+function validateSuccessRule(
+  { succeededIndexes: indexes, succeededCount: count }: SuccessPolicyRule,
+  field: string,
+  completions: number,
+): Cause[] {
+  const countField = `${field}.succeededCount`;
+  const causes: Cause[] = [];
+  const bounded = (countMax: number, of: string): void => {
+    const why = `must be less than or equal to ${countMax} (the number of ${of})`;
+    if (count !== undefined && count > countMax) causes.push(invalidValue(countField, count, why));
+  };
+  if (indexes === undefined && count === undefined) {
+    causes.push(required(field, 'at least one of succeededCount or succeededIndexes must be specified'));
+  }
+  const checked = checkIndexes(indexes ?? '', completions);
+  if (byteLength(indexes ?? '') > SUCCESS_INDEXES_BYTES_MAX) {
+    causes.push(tooLong(`${field}.succeededIndexes`, SUCCESS_INDEXES_BYTES_MAX));
+  }
+  if (typeof checked === 'string') {
+    causes.push(invalidValue(`${field}.succeededIndexes`, indexes, `error parsing succeededIndexes: ${checked}`));
+  }
+  causes.push(...nonNegative(countField, count));
+  bounded(completions, 'specified completions');
+  if (indexes !== undefined) {
+    bounded(typeof checked === 'string' ? 0 : checked, 'indexes in the specified succeededIndexes field');
+  }
+  return causes;
+}
+
 /** @param field path of the spec */
 function validateJobSpec(spec: JobSpec, field: string): Cause[] {
   const { completionMode: mode, podReplacementPolicy: replacement, podFailurePolicy: policy } = spec;
@@ -166,16 +250,11 @@ function validateJobSpec(spec: JobSpec, field: string): Cause[] {
   if (mode === 'Indexed' && spec.completions === undefined) {
     causes.push(required(`${field}.completions`, 'when completion mode is Indexed'));
   }
-  if (mode === 'Indexed' && spec.parallelism !== undefined && spec.parallelism > INDEXED_PARALLELISM_MAX) {
-    const why = `must be less than or equal to ${INDEXED_PARALLELISM_MAX} when completion mode is Indexed`;
-    causes.push(invalidValue(`${field}.parallelism`, spec.parallelism, why));
-  }
-  for (const name of UNSUPPORTED) {
-    if (spec[name] !== undefined) causes.push(forbiddenField(`${field}.${name}`, 'not supported by this cluster'));
-  }
   const restartField = `${field}.template.spec.restartPolicy`;
   causes.push(
+    ...validatePerIndex(spec, field),
     ...validateFailurePolicy(spec, `${field}.podFailurePolicy`),
+    ...validateSuccessPolicy(spec, `${field}.successPolicy`),
     ...oneOf(`${field}.podReplacementPolicy`, replacement, policy === undefined ? REPLACEMENT_POLICIES : ['Failed']),
     ...validateTemplate(spec.template, `${field}.template`),
     ...oneOf(

@@ -5,7 +5,6 @@ import {
   duplicate,
   type Edits,
   type ExpectedCause,
-  forbidden,
   IMMUTABLE,
   invalid,
   leftOut,
@@ -113,6 +112,116 @@ const failurePolicy: Constraint[] = [
   condition('status', 'False, True or Unknown', 'Yes', unsupported('supported values: "False", "True", "Unknown"')),
 ];
 
+const soft = (more: Edits): Edits => ({
+  ...indexed,
+  'spec.completions': 100_001,
+  'spec.backoffLimitPerIndex': 1,
+  ...more,
+});
+const ABOVE = ' when completions are above 100000 and used with backoff limit per index';
+
+const perIndex: Constraint[] = [
+  on(
+    'spec.backoffLimitPerIndex',
+    'set with maxFailedIndexes',
+    { ...indexed, 'spec.maxFailedIndexes': 1 },
+    required('when maxFailedIndexes is specified'),
+  ),
+  on(
+    'spec.backoffLimitPerIndex',
+    'only for Indexed',
+    { 'spec.backoffLimitPerIndex': 1 },
+    invalid('requires indexed completion mode'),
+  ),
+  on(
+    'spec.maxFailedIndexes',
+    'only for Indexed',
+    { 'spec.backoffLimitPerIndex': undefined, 'spec.maxFailedIndexes': 1 },
+    invalid('requires indexed completion mode'),
+  ),
+  on(
+    'spec.maxFailedIndexes',
+    'at most completions',
+    { ...indexed, 'spec.backoffLimitPerIndex': 1, 'spec.maxFailedIndexes': 4 },
+    invalid('must be less than or equal to completions'),
+  ),
+  on(
+    'spec.maxFailedIndexes',
+    'at most 100,000',
+    soft({ 'spec.maxFailedIndexes': 100_001 }),
+    invalid('must be less than or equal to 100000'),
+  ),
+  on(
+    'spec.maxFailedIndexes',
+    'set with more than 100,000 completions',
+    soft({}),
+    required('must be specified when completions is above 100000'),
+  ),
+  on(
+    'spec.maxFailedIndexes',
+    'at most 10,000 with more than 100,000 completions',
+    soft({ 'spec.maxFailedIndexes': 10_001 }),
+    invalid(`must be less than or equal to 10000${ABOVE}`),
+  ),
+  on(
+    'spec.parallelism',
+    'at most 10,000 with backoffLimitPerIndex and more than 100,000 completions',
+    soft({ 'spec.maxFailedIndexes': 1, 'spec.parallelism': 10_001 }),
+    invalid(`must be less than or equal to 10000${ABOVE}`),
+  ),
+];
+
+const SUCCESS = 'spec.successPolicy.rules';
+const success = (field: string, what: string, value: object, cause: ExpectedCause): Constraint =>
+  on(`${SUCCESS}[0]${field}`, what, { ...indexed, [SUCCESS]: [value] }, cause);
+
+const successPolicy: Constraint[] = [
+  on(
+    'spec.successPolicy',
+    'only for Indexed',
+    { 'spec.successPolicy': { rules: [{ succeededCount: 1 }] } },
+    invalid('requires indexed completion mode'),
+  ),
+  on(
+    SUCCESS,
+    'at least one',
+    { ...indexed, [SUCCESS]: [] },
+    required('at least one rules must be specified when the successPolicy is specified'),
+  ),
+  on(
+    SUCCESS,
+    'at most 20',
+    { ...indexed, [SUCCESS]: Array.from({ length: 21 }, () => ({ succeededCount: 1 })) },
+    tooMany('must have at most 20 items'),
+  ),
+  success('', 'not empty', {}, required('at least one of succeededCount or succeededIndexes must be specified')),
+  success(
+    '.succeededIndexes',
+    'at most 65,536 bytes',
+    { succeededIndexes: '0'.repeat(65_537) },
+    tooLong('may not be more than 65536 bytes'),
+  ),
+  success(
+    '.succeededIndexes',
+    'indexes less than completions',
+    { succeededIndexes: '0,2-3' },
+    invalid('error parsing succeededIndexes: too large index: "3"'),
+  ),
+  success('.succeededCount', 'at least 0', { succeededCount: -1 }, invalid(NOT_NEGATIVE)),
+  success(
+    '.succeededCount',
+    'at most completions',
+    { succeededCount: 4 },
+    invalid('must be less than or equal to 3 (the number of specified completions)'),
+  ),
+  success(
+    '.succeededCount',
+    'at most the succeededIndexes',
+    { succeededIndexes: '0-1', succeededCount: 3 },
+    invalid('must be less than or equal to 2 (the number of indexes in the specified succeededIndexes field)'),
+  ),
+];
+
 /** The constraints also hold for the template of a CronJob. */
 const jobSpec: Constraint[] = [
   ...nonNegative(
@@ -147,15 +256,8 @@ const jobSpec: Constraint[] = [
     { 'spec.completionMode': 'Indexed', 'spec.completions': 1, 'spec.parallelism': 100_001 },
     invalid('must be less than or equal to 100000 when completion mode is Indexed'),
   ),
-  ...['backoffLimitPerIndex', 'maxFailedIndexes', 'successPolicy'].flatMap((name): Constraint[] => [
-    on(
-      `spec.${name}`,
-      'not supported by this cluster',
-      { ...indexed, [`spec.${name}`]: name === 'successPolicy' ? { rules: [{ succeededCount: 1 }] } : 1 },
-      forbidden('not supported by this cluster'),
-    ),
-    leftOut(`spec.${name}`, 'bounds, and only for Indexed', 'the field is refused as a whole'),
-  ]),
+  ...perIndex,
+  ...successPolicy,
   ...failurePolicy,
   at(
     'spec.podReplacementPolicy',
@@ -183,6 +285,20 @@ const jobSpec: Constraint[] = [
     invalid('only "Never" is supported when podFailurePolicy is specified'),
   ),
 ];
+
+/** Wrong texts of indexes, with one completion. */
+const FORMS = [
+  [
+    'two parts of an interval',
+    '0-1-2',
+    `the fragment "0-1-2" violates the requirement that an index interval can have at most two parts separated by '-'`,
+  ],
+  ['integers', 'a', 'cannot convert string to integer for index: "a"'],
+  ['less than completions', '1', 'too large index: "1"'],
+  ['in ascending order', '0,0', 'non-increasing order, previous: 0, current: 0'],
+  ['intervals of more than one', '0-0', 'non-increasing order, previous: 0, current: 0'],
+] as const;
+const PER_INDEX = { ...indexed, 'spec.completions': 1, 'spec.backoffLimitPerIndex': 1 };
 
 const TIME = '2026-01-01T00:00:00Z';
 const LATER = '2026-01-01T00:01:00Z';
@@ -258,7 +374,13 @@ const jobStatus: Constraint[] = [
     'SuccessCriteriaMet is not added to a complete Job',
     'Complete is not accepted without SuccessCriteriaMet, so no such Job exists',
   ),
-  leftOut('status.conditions', 'with successPolicy: Complete after SuccessCriteriaMet', 'successPolicy is refused'),
+  onStatus(
+    'status.conditions',
+    'with successPolicy: Complete after SuccessCriteriaMet',
+    { ...complete, 'status.conditions': isTrue('Complete') },
+    invalid('Invalid value: cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True'),
+    { ...indexed, [SUCCESS]: [{ succeededCount: 1 }] },
+  ),
   onStatus(
     'status.completionTime',
     'only with Complete',
@@ -326,18 +448,7 @@ const jobStatus: Constraint[] = [
     { 'status.completedIndexes': '0' },
     invalid('cannot set non-empty completedIndexes when non-indexed completion mode'),
   ),
-  ...(
-    [
-      [
-        'two parts of an interval',
-        '0-1-2',
-        `the fragment "0-1-2" violates the requirement that an index interval can have at most two parts separated by '-'`,
-      ],
-      ['integers', 'a', 'cannot convert string to integer for index: "a"'],
-      ['less than completions', '1', 'too large index: "1"'],
-      ['in ascending order', '0,0', 'non-increasing order, previous: 0, current: 0'],
-    ] as const
-  ).map(([what, text, fault]) =>
+  ...FORMS.map(([what, text, fault]) =>
     onStatus(
       'status.completedIndexes',
       what,
@@ -345,13 +456,28 @@ const jobStatus: Constraint[] = [
       invalid(`error parsing completedIndexes: ${fault}`),
     ),
   ),
+  ...FORMS.map(([what, text, fault]) =>
+    onStatus(
+      'status.failedIndexes',
+      what,
+      { 'status.failedIndexes': text },
+      invalid(`error parsing failedIndexes: ${fault}`),
+      PER_INDEX,
+    ),
+  ),
+  onStatus(
+    'status.failedIndexes',
+    'apart from completedIndexes',
+    { 'status.completedIndexes': '0,2', 'status.failedIndexes': '1-2' },
+    invalid('failedIndexes and completedIndexes overlap at index: 2'),
+    { ...PER_INDEX, 'spec.completions': 3 },
+  ),
   onStatus(
     'status.failedIndexes',
     'only with backoffLimitPerIndex',
     { 'status.failedIndexes': '0' },
     invalid('cannot set non-null failedIndexes when backoffLimitPerIndex is null'),
   ),
-  leftOut('status.failedIndexes', 'its form, and apart from completedIndexes', 'backoffLimitPerIndex is refused'),
 ];
 
 const LABEL = 'spec.template.metadata.labels';
@@ -406,7 +532,11 @@ export const jobs: Constraint[] = [
   ),
   onUpdate('spec.podFailurePolicy', 'immutable', { [RULE]: onExit }, invalid(IMMUTABLE)),
   onUpdate('spec.managedBy', 'immutable', { 'spec.managedBy': 'example.com/m' }, invalid(IMMUTABLE)),
-  leftOut('spec.backoffLimitPerIndex, successPolicy', 'immutable', 'the fields are refused'),
+  onUpdate('spec.backoffLimitPerIndex', 'immutable', { 'spec.backoffLimitPerIndex': 2 }, invalid(IMMUTABLE), PER_INDEX),
+  onUpdate('spec.successPolicy', 'immutable', { [SUCCESS]: [{ succeededCount: 2 }] }, invalid(IMMUTABLE), {
+    ...indexed,
+    [SUCCESS]: [{ succeededCount: 1 }],
+  }),
   ...jobStatus,
 ];
 
