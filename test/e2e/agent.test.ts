@@ -176,6 +176,24 @@ failSwapOn: false
     expect(pod.status).toMatchObject({ phase: 'Running', hostIP: expect.any(String) });
   });
 
+  it('changes the limits of a running container in place', async () => {
+    const resources = { requests: { cpu: '10m', memory: '16Mi' }, limits: { cpu: '200m', memory: '256Mi' } };
+    await runPod('resized', { command: ['/bin/sh', '-c', 'exec sleep 6000'], resources });
+    const before = recordOf('resized');
+    const path = '/api/v1/namespaces/default/pods/resized';
+    const body = { spec: { containers: [{ name: 'main', resources: { limits: { cpu: '400m' } } }] } };
+    const contentType = 'application/strategic-merge-patch+json';
+    const patch = { method: 'PATCH', path: `${path}/resize`, contentType, body } as const;
+    expect(await local.client.send(patch)).toMatchObject({ status: 200 });
+    const status = await eventually('the limits', async () => {
+      const [found] = recordsOf((await get(path))?.status?.['containerStatuses']);
+      return (found?.['resources'] as typeof resources | undefined)?.limits.cpu === '400m' ? found : undefined;
+    });
+    expect(status).toMatchObject({ restartCount: 0, resources: { requests: resources.requests } });
+    expect(recordOf('resized')).toEqual(before);
+    await local.client.send({ method: 'DELETE', path, body: { gracePeriodSeconds: 0 } });
+  });
+
   it('stops on a signal, leaves the pod running, and as a bundle finds it again', async () => {
     const before = recordOf('web');
     expect(await stopAgent()).toBe(0);
