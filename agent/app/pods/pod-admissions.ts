@@ -7,7 +7,7 @@ import { type Admission, admitPod, type Refusal } from '../../rules/pod-admissio
 import { rejectedStatus } from '../../rules/pod-status.ts';
 import type { PodLoopDependencies } from './dependencies.ts';
 import { ownNode } from './own-node.ts';
-import { byAge, hasFinished, isDeleted, logFields, type PodEntry } from './pod-entry.ts';
+import { byAge, countsOnNode, isDeleted, logFields, type PodEntry } from './pod-entry.ts';
 
 export class PodAdmissions {
   readonly #dependencies: PodLoopDependencies;
@@ -70,9 +70,7 @@ export class PodAdmissions {
   #verdictOn(entry: PodEntry, node: KubeNode): Admission {
     const { operatingSystem, topology, runtime } = this.#dependencies;
     const { declaredFeatures = [] } = runtime;
-    const others = [...this.#entries.values()].filter(
-      (each) => each !== entry && each.present && each.admission === 'admitted' && !hasFinished(each),
-    );
+    const others = [...this.#entries.values()].filter((each) => each !== entry && countsOnNode(each));
     const facts = { node, others: others.map(({ pod }) => pod), operatingSystem, declaredFeatures };
     const verdict = admitPod({ ...facts, pod: entry.pod });
     return verdict.kind === 'refused' ? verdict : topology.admit(entry.pod);

@@ -110,6 +110,10 @@ export const isTerminal = (status: PodStatus | undefined): boolean =>
 
 export const hasFinished = (entry: PodEntry): boolean => hasEnded(entry.pod) || isTerminal(entry.status);
 
+/** Its resources are in use on this node. */
+export const countsOnNode = (entry: PodEntry): boolean =>
+  entry.present && entry.admission === 'admitted' && !hasFinished(entry);
+
 /**
  * Whether it runs again after a restart without the API: what the API wants, and has not ended by itself. A pod that
  * the agent terminated, such as for a shutdown of the machine, has not ended as long as the API does not know it. One

@@ -10,7 +10,7 @@ import type { KubeNode, KubePod } from '../../../shared/kinds/types.ts';
 import { byUrgency, resizeEvent, resizeRefusal } from '../../rules/pod-resize.ts';
 import type { PodLoopDependencies } from './dependencies.ts';
 import { ownNode } from './own-node.ts';
-import { hasFinished, isDeleted, type PodEntry } from './pod-entry.ts';
+import { countsOnNode, isDeleted, type PodEntry } from './pod-entry.ts';
 
 interface Request {
   readonly entry: PodEntry;
@@ -45,7 +45,7 @@ export class PodResizes {
       delete entry.pendingResize;
       return undefined;
     }
-    if (!this.#isActive(entry) || isDeleted(entry)) {
+    if (!countsOnNode(entry) || isDeleted(entry)) {
       delete entry.pendingResize;
       return undefined;
     }
@@ -53,13 +53,9 @@ export class PodResizes {
     return { entry, desired, allocated, pendingSinceMs: pending?.sinceMs };
   }
 
-  #isActive(entry: PodEntry): boolean {
-    return entry.present && entry.admission === 'admitted' && !hasFinished(entry);
-  }
-
   #decideOne({ entry, desired, allocated }: Request, node: KubeNode): void {
     const { recordEvent, time, topology, operatingSystem, maySwap = false } = this.#dependencies;
-    const others = [...this.#entries.values()].filter((each) => each !== entry && this.#isActive(each));
+    const others = [...this.#entries.values()].filter((each) => each !== entry && countsOnNode(each));
     const refusal = resizeRefusal({
       desired,
       allocated,

@@ -9,6 +9,7 @@
  * The row is deleted after its Node (functions/scheduler/unused-rows.ts), and `v` begins again at 1. The copy of the
  * scheduler forgets the version when it reads a new Node, so it never compares versions of two rows.
  */
+import { countedText } from '../../kinds/pods/counted-resources.ts';
 import type { KubePod } from '../../kinds/types.ts';
 import { is, lacks } from '../../store/attributes.ts';
 import { controlPages } from '../../store/control-pages.ts';
@@ -73,10 +74,7 @@ const activeNodeOf = (pod: KubePod | undefined): string | undefined =>
   pod !== undefined && isActive(pod) ? nodeNameOf('pods', pod) : undefined;
 
 const changesRequests = (pod: KubePod, previous: KubePod | undefined): boolean =>
-  pod.spec !== previous?.spec && amountsIn(pod) !== amountsIn(previous);
-
-const amountsIn = (pod: KubePod | undefined): string =>
-  JSON.stringify([pod?.spec?.containers, pod?.spec?.initContainers].map((list) => list?.map((each) => each.resources)));
+  previous !== undefined && pod.spec !== previous.spec && countedText(pod) !== countedText(previous);
 
 /**
  * For a client's write of a pod, in the same transaction, when the pod begins to count on a node, or counts with other
