@@ -126,6 +126,7 @@ async function measure(report: Report, options: SoakOptions): Promise<void> {
         beatP50Ms: rounded(percentile(beatMs, 0.5)),
         beatP99Ms: rounded(percentile(beatMs, 0.99)),
         eventLoopDelayP99Ms: rounded((read.get('nodekeeper_event_loop_delay_seconds') ?? Number.NaN) * 1_000),
+        eventLoopDelayMaxMs: rounded((read.get('nodekeeper_event_loop_delay_max_seconds') ?? Number.NaN) * 1_000),
         residentMegabytes: rounded(residentMegabytes),
         anonymousMegabytes: rounded(anonymousMegabytesOf(host.pid)),
         logMegabytes: rounded((read.get('nodekeeper_store_log_bytes') ?? Number.NaN) / 1_048_576),

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { eventLoopDelaySeconds } from '../server/event-loop-delay.ts';
 import { openSqliteStore, type SqliteStore, type SqliteStoreOptions } from '../server/store/sqlite-store.ts';
 import type { ItemKey } from '../shared/store/item-store.ts';
 import { healthKey } from '../shared/store/layout.ts';
@@ -137,7 +138,7 @@ async function measureUpdates(
     p99Ms: rounded(percentile(latencies, 0.99), 3),
     syncMs: rounded(groups === 0 ? 0 : (after.syncMs - before.syncMs) / groups, 3),
     syncMsMax: rounded(after.syncMsMax, 3),
-    loopDelayP99Ms: rounded(delay.percentile(99) / 1e6, 3),
+    loopDelayP99Ms: rounded(eventLoopDelaySeconds(delay.percentile(99), 1) * 1_000, 3),
     checkpoints: after.checkpoints - before.checkpoints,
     heldMsMax: rounded(after.heldMsMax, 3),
   });
@@ -154,7 +155,12 @@ async function measureReads(report: Report, opened: SqliteStore, rows: number): 
     await run();
     const tookMs = performance.now() - startedMs;
     delay.disable();
-    report({ read, rows, usPerRow: rounded((tookMs * 1_000) / rows, 3), loopDelayMaxMs: rounded(delay.max / 1e6, 3) });
+    report({
+      read,
+      rows,
+      usPerRow: rounded((tookMs * 1_000) / rows, 3),
+      loopDelayMaxMs: rounded(eventLoopDelaySeconds(delay.max, 1) * 1_000, 3),
+    });
   };
   await timed('one by one', async () => {
     for (const key of keys) await items.get(key, { consistent: true });

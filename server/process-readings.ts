@@ -1,27 +1,18 @@
-import type { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { ChangeDelivery } from './changes/change-delivery.ts';
 import type { Cluster } from './cluster.ts';
+import { type DelayHistogram, eventLoopDelayReadings } from './event-loop-delay.ts';
 import type { Listener } from './listener.ts';
 import type { Reading } from './process-metrics.ts';
 
 export interface ReadParts {
-  readonly delay: Pick<ReturnType<typeof monitorEventLoopDelay>, 'percentile' | 'reset'>;
+  readonly delay: DelayHistogram;
   readonly listener: Pick<Listener, 'connections' | 'counters'>;
   readonly heldWatches: () => number;
 }
 
 /** The process in its own metrics. */
 export const processReadings = ({ delay, listener, heldWatches }: ReadParts): readonly Reading[] => [
-  {
-    name: 'nodekeeper_event_loop_delay_seconds',
-    help: 'Delay of the event loop, 99th percentile since the last reading.',
-    type: 'gauge',
-    read() {
-      const seconds = delay.percentile(99) / 1e9;
-      delay.reset();
-      return seconds;
-    },
-  },
+  ...eventLoopDelayReadings(delay),
   {
     name: 'nodekeeper_held_watches',
     help: 'Watches that are held.',

@@ -7,7 +7,6 @@
 import { X509Certificate } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { cloudNodeManifest } from '../functions/cloud-node/manifest.ts';
 import { answerOfFence } from '../shared/api/move-door.ts';
@@ -33,6 +32,7 @@ import {
   passesWorkloadFilter,
 } from './changes/change-filters.ts';
 import { composeCluster } from './cluster.ts';
+import { startEventLoopDelay } from './event-loop-delay.ts';
 import { sweepExpired } from './expired-items.ts';
 import { fileAuditTrail } from './file-audit-trail.ts';
 import { openFront } from './front.ts';
@@ -111,8 +111,7 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
     if (network !== undefined) log.warn('the data directory is on a network: its locks may fail', { kind: network });
 
     const signals = changeSignals();
-    const delay = monitorEventLoopDelay({ resolution: 10 });
-    delay.enable();
+    const delay = startEventLoopDelay();
     undo.push(() => delay.disable());
     const metrics = processMetrics();
     const deployed = options.tables && (await openServedTables(options.tables, signals));

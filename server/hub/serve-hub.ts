@@ -4,7 +4,6 @@
  * Order of life: data directory, first contact with the cluster, file, copy, listener; and back in the opposite order.
  */
 import { existsSync } from 'node:fs';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { systemClock, systemRandom, systemTimeLimit } from '../../shared/clock.ts';
 import { defined } from '../../shared/defined.ts';
@@ -14,6 +13,7 @@ import { StartError } from '../../shared/host/start-error.ts';
 import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
 import type { Log } from '../../shared/observability/log.ts';
 import { readCertificate } from '../certificate.ts';
+import { startEventLoopDelay } from '../event-loop-delay.ts';
 import { sweepExpired } from '../expired-items.ts';
 import { openFront } from '../front.ts';
 import type { HealthCheck } from '../health.ts';
@@ -81,8 +81,7 @@ export async function startHub(
     }
 
     const signals = changeSignals();
-    const delay = monitorEventLoopDelay({ resolution: 10 });
-    delay.enable();
+    const delay = startEventLoopDelay();
     undo.push(() => delay.disable());
     const metrics = processMetrics();
     let replica: Replica | undefined;
