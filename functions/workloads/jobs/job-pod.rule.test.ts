@@ -6,7 +6,17 @@ import { type Criterion, ownedPod, pairAt } from '../../../test/support/owned-po
 import { afterEnds, mayCreateFromMs, NO_FAILURES } from './backoff.rule.ts';
 import { verdictOf } from './failure-policy.rule.ts';
 import { NO_INDEX_FAILURES } from './index-failures.rule.ts';
-import { formatIndexes, INDEX, indexOf, lowestFree, parseIndexes } from './indexes.rule.ts';
+import {
+  countOf,
+  countShared,
+  formatIndexes,
+  hasIndex,
+  INDEX,
+  indexOf,
+  lowestFree,
+  parseIndexes,
+  withIndexes,
+} from './indexes.rule.ts';
 import { hasFailed, isTerminating, type JobPod, jobPodOf } from './job-pod.rule.ts';
 import { removedFirst } from './removal-order.rule.ts';
 
@@ -267,31 +277,53 @@ describe('indexes', () => {
     [[0, 2, 1], '0-2'],
     [[9, 1, 2, 3, 5, 6], '1-3,5,6,9'],
   ])('%j are written %j', (indexes, text) => {
-    expect(formatIndexes(indexes)).toBe(text);
+    expect(formatIndexes(withIndexes([], indexes))).toBe(text);
   });
 
   it('are read as they were written, below the completions', () => {
     fc.assert(
       fc.property(fc.uniqueArray(fc.nat(40)), fc.nat(45), (indexes, completions) => {
-        const read = [...parseIndexes(formatIndexes(indexes), completions)];
-        expect(read).toEqual(indexes.filter((index) => index < completions).toSorted((one, other) => one - other));
+        const read = parseIndexes(formatIndexes(withIndexes([], indexes)), completions);
+        expect(read).toEqual(
+          withIndexes(
+            [],
+            indexes.filter((index) => index < completions),
+          ),
+        );
+      }),
+    );
+  });
+
+  it('as intervals are the same as one by one', () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat(30)), fc.array(fc.nat(30)), fc.nat(30), (left, right, count) => {
+        const [one, other] = [withIndexes([], left), withIndexes([], right)];
+        const all = Array.from({ length: 25 }, (_, index) => index);
+        expect(countOf(one)).toBe(new Set(left).size);
+        expect(all.filter((index) => hasIndex(one, index))).toEqual(all.filter((index) => left.includes(index)));
+        expect(countShared(one, other)).toBe(new Set(left.filter((index) => right.includes(index))).size);
+        const free = all.filter((index) => !left.includes(index) && !right.includes(index));
+        expect(lowestFree([one, other], count, all.length)).toEqual(free.slice(0, count));
       }),
     );
   });
 
   it.each([undefined, '', 'a', '1-', '-1', '1-2-3', '1234567890', '5-3'])('in the text %j are none', (text) => {
-    expect([...parseIndexes(text, 100)]).toEqual([]);
+    expect(parseIndexes(text, 100)).toEqual([]);
   });
 
   it('are read of a text with other parts, and none beyond the completions', () => {
-    expect([...parseIndexes('x,2,4-999999999,1-', 6)]).toEqual([2, 4, 5]);
+    expect(parseIndexes('x,2,4-999999999,1-', 6)).toEqual([
+      [2, 2],
+      [4, 5],
+    ]);
   });
 
   it.each([
     ['7', 7],
     ['007', 7],
-    ['999999999', 999_999_999],
-    ['1234567890', undefined],
+    ['2147483646', 2_147_483_646],
+    ['12345678901', undefined],
     ['-1', undefined],
     ['1x', undefined],
     ['', undefined],
@@ -309,6 +341,6 @@ describe('indexes', () => {
     [1, 1, []],
     [0, 5, []],
   ])('that are free: the lowest %i of %i', (count, completions, free) => {
-    expect(lowestFree(new Set([0, 2]), count, completions)).toEqual(free);
+    expect(lowestFree([[[0, 0]], [[2, 2]]], count, completions)).toEqual(free);
   });
 });

@@ -12,7 +12,15 @@ import { isActive } from '../pods/owned-pod.rule.ts';
 import { afterEnds, type FailureCount, mayCreateFromMs } from './backoff.rule.ts';
 import { type FailureVerdict, verdictOf } from './failure-policy.rule.ts';
 import { type IndexFailures, type LastFailure, lastFailures, mayReplaceFromMs } from './index-failures.rule.ts';
-import { formatIndexes, lowestFree, parseIndexes } from './indexes.rule.ts';
+import {
+  countOf,
+  formatIndexes,
+  hasIndex,
+  type Indexes,
+  lowestFree,
+  parseIndexes,
+  withIndexes,
+} from './indexes.rule.ts';
 import { hasFailed, isTerminating, type JobPod } from './job-pod.rule.ts';
 import {
   COMPLETE,
@@ -144,7 +152,7 @@ interface Counts extends IndexEnds {
   readonly succeeded: number;
   readonly failed: number;
   readonly of: ReadonlyMap<JobPod, Count>;
-  readonly succeededIndexes: ReadonlySet<number>;
+  readonly succeededIndexes: Indexes;
   readonly policyMessage: string | undefined;
   readonly succeededAtMs: readonly number[];
   readonly failedAtMs: readonly number[];
@@ -157,16 +165,16 @@ const isPerIndex = (job: KubeJob): boolean => isIndexed(job) && job.spec?.backof
 const replacesTerminating = ({ spec }: KubeJob, { isSingle }: JobPod): boolean =>
   spec?.podReplacementPolicy !== 'Failed' && !isSingle;
 
-const succeededIndexesOf = ({ spec, status }: KubeJob): ReadonlySet<number> =>
+const succeededIndexesOf = ({ spec, status }: KubeJob): Indexes =>
   parseIndexes(status?.completedIndexes, spec?.completions ?? 0);
 
-const failedIndexesOf = ({ spec, status }: KubeJob): ReadonlySet<number> =>
+const failedIndexesOf = ({ spec, status }: KubeJob): Indexes =>
   parseIndexes(status?.failedIndexes, spec?.completions ?? 0);
 
 function indexTotals(job: KubeJob, { failedIndexes, succeededIndexes }: Counts): FailureInputs['indexes'] {
   if (!isPerIndex(job)) return undefined;
   const { completions = 0, maxFailedIndexes: max } = job.spec ?? {};
-  return { failed: failedIndexes.size, succeeded: succeededIndexes.size, completions, ...defined({ max }) };
+  return { failed: countOf(failedIndexes), succeeded: countOf(succeededIndexes), completions, ...defined({ max }) };
 }
 
 /** Terminated pods that are not counted yet. */
@@ -188,10 +196,10 @@ function countsOf(job: KubeJob, pods: readonly JobPod[]): Counts {
   }
   const ends = (wanted: Count) => [...of].filter(([, count]) => count === wanted).map(([pod]) => pod);
   const [succeeded, failed] = [ends('succeeded'), ends('failed')];
-  const succeededIndexes = withIndexes(job, succeededIndexesOf(job), succeeded);
+  const succeededIndexes = withSucceeded(job, succeeded);
   return {
     ...indexFailuresOf(job, { pods, failures, succeededIndexes }),
-    succeeded: isIndexed(job) ? succeededIndexes.size : (status.succeeded ?? 0) + succeeded.length,
+    succeeded: isIndexed(job) ? countOf(succeededIndexes) : (status.succeeded ?? 0) + succeeded.length,
     failed: (status.failed ?? 0) + failed.length,
     of,
     succeededIndexes,
@@ -202,7 +210,7 @@ function countsOf(job: KubeJob, pods: readonly JobPod[]): Counts {
 }
 
 interface IndexEnds {
-  readonly failedIndexes: ReadonlySet<number>;
+  readonly failedIndexes: Indexes;
   /** Their pods are counted when they are replaced. */
   readonly lastFailures: ReadonlyMap<number, LastFailure<JobPod>>;
 }
@@ -212,20 +220,21 @@ function indexFailuresOf(
   of: {
     readonly pods: readonly JobPod[];
     readonly failures: ReadonlyMap<JobPod, FailureVerdict['kind']>;
-    readonly succeededIndexes: ReadonlySet<number>;
+    readonly succeededIndexes: Indexes;
   },
 ): IndexEnds {
   const limit = job.spec?.backoffLimitPerIndex;
-  if (!isPerIndex(job) || limit === undefined) return { failedIndexes: new Set(), lastFailures: new Map() };
-  const failedIndexes = new Set(failedIndexesOf(job));
-  for (const [{ index = 0, failuresBefore }, kind] of of.failures) {
+  if (!isPerIndex(job) || limit === undefined) return { failedIndexes: [], lastFailures: new Map() };
+  const failing = [...of.failures].flatMap(([{ index = 0, failuresBefore }, kind]) => {
     const isOver = kind === 'failsIndex' || (kind !== 'ignored' && failuresBefore.counted >= limit);
     // No index is both.
-    if (isOver && !of.succeededIndexes.has(index)) failedIndexes.add(index);
-  }
-  const running = of.pods.filter(isActive).flatMap(({ index }) => index ?? []);
-  const settled = new Set([...of.succeededIndexes, ...failedIndexes, ...running]);
-  const open = [...of.failures].filter(([{ index = 0 }]) => !settled.has(index));
+    return isOver && !hasIndex(of.succeededIndexes, index) ? [index] : [];
+  });
+  const failedIndexes = withIndexes(failedIndexesOf(job), failing);
+  const running = new Set(of.pods.filter(isActive).map(({ index }) => index));
+  const isSettled = (index: number): boolean =>
+    hasIndex(of.succeededIndexes, index) || hasIndex(failedIndexes, index) || running.has(index);
+  const open = [...of.failures].filter(([{ index = 0 }]) => !isSettled(index));
   return { failedIndexes, lastFailures: lastFailures(open.map(([pod, kind]) => [pod, kind === 'ignored'])) };
 }
 
@@ -233,11 +242,15 @@ const isOutOfRange = (job: KubeJob, { index }: JobPod): boolean =>
   isIndexed(job) && (index === undefined || index >= (job.spec?.completions ?? 0));
 
 /** Repeated indexes, those out of range, and those that failed before do not count. */
-function withIndexes(job: KubeJob, indexes: ReadonlySet<number>, pods: readonly JobPod[]): ReadonlySet<number> {
-  if (!isIndexed(job)) return indexes;
+function withSucceeded(job: KubeJob, pods: readonly JobPod[]): Indexes {
+  const succeeded = succeededIndexesOf(job);
+  if (!isIndexed(job)) return succeeded;
   const failed = failedIndexesOf(job);
   const ended = pods.filter((pod) => !isOutOfRange(job, pod)).map(({ index }) => index!);
-  return new Set([...indexes, ...ended.filter((index) => !failed.has(index))]);
+  return withIndexes(
+    succeeded,
+    ended.filter((index) => !hasIndex(failed, index)),
+  );
 }
 
 /** With the restart policy OnFailure restarts count as failures. */
@@ -296,8 +309,8 @@ function managePods(
   if (missing <= 0 || of.createFromMs > of.nowMs) return { remove: [], create: 0, createIndexes: [] };
   if (indexes === undefined) return { remove: [], create: missing, createIndexes: [] };
   const taken = [...active, ...waiting].flatMap(({ index }) => index ?? []);
-  const used = new Set([...counts.succeededIndexes, ...counts.failedIndexes, ...taken]);
-  const free = lowestFree(used, missing, indexes);
+  const settled = [counts.succeededIndexes, counts.failedIndexes, withIndexes([], taken)];
+  const free = lowestFree(settled, missing, indexes);
   const fromMs = (index: number): number => mayReplaceFromMs(counts.lastFailures.get(index));
   const createIndexes = free.filter((index) => fromMs(index) <= of.nowMs);
   return { remove: [], create: createIndexes.length, createIndexes, waitingMs: free.map(fromMs) };
@@ -316,7 +329,7 @@ function changesOf(
     // A pod that the Job has too many of is deleted without being counted.
     if (of.removed.includes(pod)) return { pod, count: 'nothing', remove: true };
     if (count !== undefined) {
-      return { pod, count, remove: false, failsIndex: count === 'failed' && failedIndexes.has(pod.index ?? -1) };
+      return { pod, count, remove: false, failsIndex: count === 'failed' && hasIndex(failedIndexes, pod.index ?? -1) };
     }
     if (outcome !== undefined && isActive(pod)) {
       return { pod, count: outcome.kind === 'Failed' && pod.isTracked ? 'failed' : 'nothing', remove: true };
@@ -357,15 +370,15 @@ function withCounts(job: KubeJob, changes: readonly PodChange[]): JobStatus {
   const { status = {} } = job;
   const counted = (wanted: Count) => changes.filter(({ count }) => count === wanted).map(({ pod }) => pod);
   const [succeeded, failed] = [counted('succeeded'), counted('failed')];
-  const indexes = withIndexes(job, succeededIndexesOf(job), succeeded);
-  const total = isIndexed(job) ? indexes.size : (status.succeeded ?? 0) + succeeded.length;
+  const indexes = withSucceeded(job, succeeded);
+  const total = isIndexed(job) ? countOf(indexes) : (status.succeeded ?? 0) + succeeded.length;
   const failing = changes.flatMap(({ failsIndex, pod }) => (failsIndex === true ? (pod.index ?? []) : []));
   return {
     ...status,
     ...(total === 0 ? {} : { succeeded: total }),
     ...(failed.length === 0 ? {} : { failed: (status.failed ?? 0) + failed.length }),
-    ...(indexes.size === 0 ? {} : { completedIndexes: formatIndexes(indexes) }),
-    ...(isPerIndex(job) ? { failedIndexes: formatIndexes(new Set([...failedIndexesOf(job), ...failing])) } : {}),
+    ...(indexes.length === 0 ? {} : { completedIndexes: formatIndexes(indexes) }),
+    ...(isPerIndex(job) ? { failedIndexes: formatIndexes(withIndexes(failedIndexesOf(job), failing)) } : {}),
   };
 }
 

@@ -1,12 +1,13 @@
 /** Cases of TestMatchSuccessPolicy in pkg/controller/job/success_policy_test.go. */
 import { expect, it } from 'vitest';
 import type { SuccessPolicyRule } from '../../../shared/kinds/types.ts';
+import { withIndexes } from './indexes.rule.ts';
 import { successMessageOf } from './success-policy.rule.ts';
 
 const met = (rules: readonly SuccessPolicyRule[] | undefined, succeeded: readonly number[], completions = 10) =>
   successMessageOf(
     { completions, ...(rules === undefined ? {} : { successPolicy: { rules: [...rules] } }) },
-    new Set(succeeded),
+    withIndexes([], succeeded),
   );
 
 it.each<[string, readonly SuccessPolicyRule[] | undefined, readonly number[], number | undefined]>([

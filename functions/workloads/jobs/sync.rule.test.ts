@@ -126,6 +126,18 @@ describe('the pods of a Job', () => {
     expect(decision).toMatchObject({ createIndexes: [2, 3], create: 2, succeeded: 1 });
     expect(decision.changes).toEqual(['b failed', 'c nothing']);
   });
+
+  it('of an Indexed Job are found although memory holds fewer indexes than its status names', () => {
+    const status = { completedIndexes: '1-2147483644', failedIndexes: '0' };
+    const spec: JobSpec = { completionMode: 'Indexed', completions: 2 ** 31 - 1, backoffLimitPerIndex: 1 };
+    const first = pod('a', 'Succeeded', {
+      metadata: { annotations: { 'batch.kubernetes.io/job-completion-index': '2147483645' } },
+    });
+    const job = jobOf(spec, status);
+    const decision = decideJob({ job, pods: [first], failureCount: NO_FAILURES, nowMs: NOW_MS });
+    expect(decision).toMatchObject({ createIndexes: [2_147_483_646], succeeded: 2_147_483_645 });
+    expect(partStatus(job, decision.changes, decision, NOW_MS)).toMatchObject({ completedIndexes: '1-2147483645' });
+  });
 });
 
 describe('the indexes of a Job with a limit for each', () => {
