@@ -21,6 +21,10 @@ export interface Subresource {
   readonly group?: string;
   readonly version?: string;
   readonly verbs: readonly Verb[];
+  /** True: its writes change what the object uses. LimitRanges and quotas bound them. */
+  readonly changesUse?: true;
+  /** The only fields that an apply owns: names in managedFields, a pattern for each level. Absent: all. */
+  readonly appliedFields?: readonly RegExp[];
 }
 
 /** The priority of a pod, as resolved by admission (shared/kinds/pods/pod-priority.ts, resolvePriority). */

@@ -16,18 +16,18 @@ export interface QuotaChange {
   /** The stored object; undefined for a creation. */
   readonly old: KubeObject | undefined;
   readonly nowMs: number;
-  /** The resources of a stored pod change. */
-  readonly isResize?: boolean;
+  /** The stored object changes what it uses. */
+  readonly changesUse?: boolean;
 }
 
 /** The quotas to write together with the object. @throws StatusError 403 when a quota is exceeded */
 export async function chargedQuotas(
   { namespacePolicies }: Pick<ApiDependencies, 'namespacePolicies'>,
   descriptor: ResourceDescriptor,
-  { object, old, nowMs, isResize = false }: QuotaChange,
+  { object, old, nowMs, changesUse = false }: QuotaChange,
 ): Promise<readonly ObjectWrite[]> {
   const { group, resource } = descriptor;
-  if (!descriptor.namespaced || !isQuotaChange({ group, resource }, old === undefined || isResize)) return [];
+  if (!descriptor.namespaced || !isQuotaChange({ group, resource }, old === undefined || changesUse)) return [];
   const quotas = await namespacePolicies.quotas(object.metadata.namespace ?? '');
   return quotas.flatMap((previous): ObjectWrite[] => {
     const check = checkQuota(previous, { group, resource, object, nowMs, ...defined({ old }) });

@@ -127,21 +127,18 @@ async function modifyOnce(
 }
 
 /** The stored or removed object, or a conflict with another writer. */
-async function storeChange(
-  { dependencies, descriptor, target, options }: Modification,
-  next: KubeObject,
-  old: KubeObject,
-): Promise<WriteResult> {
+async function storeChange(modification: Modification, next: KubeObject, old: KubeObject): Promise<WriteResult> {
+  const { dependencies, descriptor, target, options } = modification;
   const storage = dependencies.storageOf(descriptor);
   if (jsonEqual(withoutVersion(next), withoutVersion(old))) {
     if (options.isOwnStatus === true && !options.dryRun) await storage.received?.(old);
     return { kind: 'written', object: old };
   }
   const { nowMs } = options;
-  const isResize = target.subresource === 'resize';
+  const changesUse = hasOtherUse(modification);
   const quotas =
-    target.subresource === '' || isResize
-      ? await chargedQuotas(dependencies, descriptor, { object: next, old, nowMs, isResize })
+    target.subresource === '' || changesUse
+      ? await chargedQuotas(dependencies, descriptor, { object: next, old, nowMs, changesUse })
       : [];
   if (options.dryRun) return { kind: 'written', object: next };
   if (next.metadata.deletionTimestamp !== undefined && isRemovable(descriptor, next)) {
@@ -172,6 +169,10 @@ async function createInstead({
   }
 }
 
+/** Whether the write is to a subresource that changes what the object uses. */
+const hasOtherUse = ({ descriptor, target }: Modification): boolean =>
+  descriptor.subresources.some(({ name, changesUse }) => name === target.subresource && changesUse === true);
+
 function withoutVersion(object: KubeObject): KubeObject {
   const { resourceVersion: _version, ...metadata } = object.metadata;
   return { ...object, metadata };
@@ -185,18 +186,18 @@ function isRemovable(descriptor: ResourceDescriptor, object: KubeObject): boolea
 
 /** The validated object to store: the request with the immutable metadata of the old object and the kind's defaults. */
 async function preparedForUpdate(
-  { dependencies, descriptor, target, options }: Modification,
+  modification: Modification,
   requested: KubeObject,
   old: KubeObject,
 ): Promise<KubeObject> {
+  const { dependencies, descriptor, target, options } = modification;
   const { subresource, group } = target;
   const metadata = keptMetadata(requested.metadata, old.metadata);
   metadata.name ??= target.name;
   if (metadata.name !== target.name) throw status.nameMismatch(metadata.name, target.name);
   const placed = withNamespaceOf(descriptor, target, { ...requested, metadata });
-  const isResize = subresource === 'resize';
   // LimitRanges do not bound what is being deleted.
-  const isLimited = isResize && old.metadata.deletionTimestamp === undefined;
+  const isLimited = hasOtherUse(modification) && old.metadata.deletionTimestamp === undefined;
   const limitRanges = isLimited ? await dependencies.namespacePolicies.limitRanges(target.namespace) : [];
   const context = { ...prepareContext(dependencies, options), subresource, limitRanges };
   const withDefaults = descriptor.prepareForUpdate(placed, old, context);

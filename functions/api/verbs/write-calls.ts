@@ -165,9 +165,6 @@ const isOwnStatus = ({ descriptor, target, user }: Call): boolean =>
  */
 const namesVersion = ({ body }: HttpRequest): boolean => Buffer.from(body).includes('resourceVersion');
 
-/** What an apply of pods/resize owns (podResizeStrategy in upstream pkg/registry/core/pod/strategy.go). */
-const RESIZED = [/^f:spec$/, /^f:(c|initC)ontainers$/, /^/, /^f:(resources|resizePolicy)$/];
-
 async function apply(dependencies: ServeDependencies, call: Call, force: boolean): Promise<HttpResponse> {
   const { descriptor, target, request } = call;
   const body = await readApplyBody(request.body, dependencies.readYaml, descriptor.bodyBytesMax);
@@ -178,7 +175,7 @@ async function apply(dependencies: ServeDependencies, call: Call, force: boolean
     force,
     validation: fieldValidationOf(request.query, 'PatchOptions'),
     ignored: untouchedBy(descriptor, target.subresource),
-    within: target.subresource === 'resize' ? RESIZED : [],
+    within: descriptor.subresources.find(({ name }) => name === target.subresource)?.appliedFields ?? [],
   };
   let warnings: readonly string[] = [];
   const appliedTo = (live: KubeObject | undefined): KubeObject => {

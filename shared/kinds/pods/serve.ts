@@ -1,11 +1,19 @@
 import { ageSince } from '../../kubernetes/age.ts';
 import { ageColumn, NONE, nameColumn, textColumn } from '../../kubernetes/columns.ts';
-import type { ResourceDescriptor } from '../descriptor.ts';
+import type { ResourceDescriptor, Subresource } from '../descriptor.ts';
 import type { KubePod } from '../types.ts';
 import { preparePod } from './defaults.ts';
 import { PODS } from './resource.ts';
 import { readinessGatesCell, summarisePod } from './row.ts';
 import { validatePod } from './validate.ts';
+
+/** Its applied fields are those of podResizeStrategy in upstream pkg/registry/core/pod/strategy.go. */
+const RESIZE: Subresource = {
+  name: 'resize',
+  verbs: ['get', 'patch', 'update'],
+  changesUse: true,
+  appliedFields: [/^f:spec$/, /^f:(c|initC)ontainers$/, /^/, /^f:(resources|resizePolicy)$/],
+};
 
 export const pods: ResourceDescriptor = {
   ...PODS,
@@ -18,7 +26,7 @@ export const pods: ResourceDescriptor = {
     // drain evicts only when it finds exactly this entry.
     { name: 'eviction', kind: 'Eviction', group: 'policy', version: 'v1', verbs: ['create'] },
     { name: 'log', verbs: ['get'] },
-    { name: 'resize', verbs: ['get', 'patch', 'update'] },
+    RESIZE,
     { name: 'status', verbs: ['get', 'patch', 'update'] },
   ],
   columns: [
