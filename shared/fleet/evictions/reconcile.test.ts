@@ -149,3 +149,25 @@ describe('pods that are due at once', () => {
     expect(await fleet.timers('a-0')).toEqual([]);
   });
 });
+
+it('after an outage of the controller, a pod stays for a grace period of the profile of its node', async () => {
+  const cell = { name: 'cell', nodeSelector: { matchLabels: { link: 'cell' } }, nodeMonitorGracePeriodSeconds: 120 };
+  const { fleet } = await settledFleet({ a: 3 }, { policy: { profiles: [cell] } });
+  await fleet.changeNode('a-2', ({ metadata, ...node }) => ({
+    ...node,
+    metadata: { ...metadata, labels: { ...metadata.labels, link: 'cell' } },
+  }));
+  const tolerations = [{ key: 'node.kubernetes.io/unreachable', operator: 'Exists', tolerationSeconds: 60 }] as const;
+  await fleet.addPod('p', 'a-2', { tolerations: [...tolerations] });
+  await fleet.streams();
+  const run = (from: number, to: number) =>
+    fleet.run(from, to, async (seconds) => {
+      if (seconds % 10 === 0) await fleet.beat('a-0', 'a-1');
+    });
+  await run(0, 150);
+  expect(await fleet.taints('a-2')).toContain('unreachable:NoExecute');
+  await run(400, 515);
+  expect(await isDeleted(fleet, 'p')).toBe(false);
+  await run(520, 525);
+  expect(await isDeleted(fleet, 'p')).toBe(true);
+});

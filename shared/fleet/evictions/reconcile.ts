@@ -43,7 +43,9 @@ import { gateVerdictFor } from '../marks/gate.ts';
 import { nodeRef, nodeUnchanged } from '../nodes/change-node.ts';
 import type { NodeHealth } from '../nodes/health-row.ts';
 import { podRemoved, readHealth } from '../nodes/health-store.ts';
+import { PROFILE_ANNOTATION, policyOf } from '../nodes/node-profile.ts';
 import { reportUnwritable } from '../nodes/report-unwritable.ts';
+import type { Policy } from '../policy.ts';
 import type { NoExecuteTaint } from '../taints/taint-times.ts';
 import { noExecuteTaints } from '../taints/taint-times.ts';
 import type { FleetState } from '../zones/fleet-store.ts';
@@ -146,8 +148,9 @@ export async function evictPods(
       freshSinceMs: state.gate.freshSinceMs,
       signs: health && signsOf(health),
     };
-    const decisions = decidePodEvictions(world, nowMs, policy);
-    const draft = draftsOf(dependencies, world, nowMs);
+    const ofNode = policyOf(policy, node?.metadata.annotations?.[PROFILE_ANNOTATION]);
+    const decisions = decidePodEvictions(world, nowMs, ofNode);
+    const draft = draftsOf(ofNode, world, nowMs);
     const record = (decision: PodEvictionDecision): PutWrite => dependencies.ledger.write(draft(decision), at.tick);
     // Pods are deleted only while the Node exists and is unchanged.
     const guard = nodeUnchanged(nodeName, node === undefined ? 0 : resourceVersionOf(node));
@@ -177,7 +180,7 @@ const signsOf = ({ ready, createdAtMs, renewedAtMs, statusAtMs }: NodeHealth): N
 
 /** Builds drafts of decision records over this world. A timer belongs to the pod's uid. */
 function draftsOf(
-  { policy }: WorkDependencies,
+  policy: Policy,
   world: EvictionWorld,
   nowMs: number,
 ): (decision: PodEvictionDecision) => PodEvictorDraft {

@@ -172,7 +172,10 @@ export type PodEvictionDecision =
    */
   | (Target & { readonly kind: 'hold'; readonly atMs: number; readonly timerExists: boolean });
 
-/** Decisions in the order of the pods, then dropped timers. An unchanged timer yields no decision. */
+/**
+ * Decisions in the order of the pods, then dropped timers. An unchanged timer yields no decision. `policy`: that of the
+ * node's profile.
+ */
 export function decidePodEvictions(
   world: EvictionWorld,
   nowMs: number,
