@@ -1,4 +1,4 @@
-/** The thread of file-thread.ts, seen from the process. */
+/** The threads of file-thread.ts, seen from the process. */
 import { Worker } from 'node:worker_threads';
 import { StoreFault } from '../../shared/store/item-store.ts';
 import type { CheckpointResult, FileCheck, FileWork, RowCounts, WorkAnswer, WorkRequest } from './file-work.ts';
@@ -28,6 +28,20 @@ export class FileWorker {
 
   /** @throws StoreFault when the work could not be done */
   do<Work extends FileWork>(work: Work): Promise<ResultOf<Work>> {
+    return work.kind === 'backup' || work.kind === 'check' ? this.#doApart(work) : this.#do(work);
+  }
+
+  /** Writes wait for `begin-log`, and what reads the whole file lasts for minutes: never in front of it. */
+  async #doApart<Work extends FileWork>(work: Work): Promise<ResultOf<Work>> {
+    const apart = new FileWorker(this.#file);
+    try {
+      return await apart.#do(work);
+    } finally {
+      await apart.end();
+    }
+  }
+
+  #do<Work extends FileWork>(work: Work): Promise<ResultOf<Work>> {
     this.#worker ??= this.#start();
     const worker = this.#worker;
     this.#last += 1;

@@ -1,0 +1,23 @@
+import { expect, it } from 'vitest';
+import { sqliteStoreForTest } from '../../test/support/sqlite-store.ts';
+import { FileWorker } from './file-worker.ts';
+
+it('begins the log, which writes wait for, before a backup that was asked for earlier is complete', async () => {
+  const { store, file, remove } = sqliteStoreForTest({ synchronous: 'normal' });
+  const puts = Array.from({ length: 2_000 }, (_, n) =>
+    store.items.write({ kind: 'put', key: { table: 'objects', pk: 'p', sk: `s${n}` }, item: { n } }),
+  );
+  await Promise.all(puts);
+  const worker = new FileWorker(file);
+  // Its thread runs.
+  await worker.do({ kind: 'checkpoint' });
+  const order: string[] = [];
+  const note = (what: string) => () => order.push(what);
+  await Promise.all([
+    worker.do({ kind: 'backup', to: `${file}.copy` }).then(note('backed up')),
+    worker.do({ kind: 'begin-log' }).then(note('begun')),
+  ]);
+  expect(order).toEqual(['begun', 'backed up']);
+  await worker.end();
+  await remove();
+});
