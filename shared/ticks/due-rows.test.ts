@@ -20,6 +20,12 @@ describe('due rows', () => {
     expect(await hasDueRow(items, [BY_KEY], NOW_MS - 1)).toBe(false);
   });
 
+  it.each([Number.POSITIVE_INFINITY, 1e21, 3e17])('by sort key: are behind all others after %d ms', async (afterMs) => {
+    const items = await withRow(BY_KEY.pk, `${dueText(NOW_MS + afterMs)}#cronjob`);
+    expect(await hasDueRow(items, [BY_KEY], NOW_MS)).toBe(false);
+    expect(dueText(NOW_MS + afterMs)).toBe('99999999999999');
+  });
+
   it('by attribute: are due when the earliest of them is, wherever it is in the partition', async () => {
     const items = await withRow(BY_ATTRIBUTE.pk, 'a', { due: NOW_MS + 60_000 });
     await items.write({ kind: 'put', key: { table: 'control', pk: BY_ATTRIBUTE.pk, sk: 'b' }, item: { due: NOW_MS } });

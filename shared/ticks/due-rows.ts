@@ -15,6 +15,7 @@ import type { Item, ItemKey, ItemStore } from '../store/item-store.ts';
 
 /** Milliseconds since the epoch until the year 5138. */
 export const DUE_DIGITS = 14;
+const DUE_MAX_MS = 10 ** DUE_DIGITS - 1;
 /** Pages of one look, of 1 MB. Rows behind them are found when earlier ones are done. */
 const PAGES_MAX = 4;
 
@@ -25,8 +26,12 @@ export interface DueRows {
   readonly time: 'sortKey' | { readonly attribute: string } | 'none';
 }
 
-/** The beginning of a sort key. */
-export const dueText = (dueMs: number): string => String(Math.max(0, Math.floor(dueMs))).padStart(DUE_DIGITS, '0');
+/**
+ * The beginning of a sort key. Clients choose durations: a later time is the last one, because more digits, `1e+21` and
+ * `Infinity` have another order.
+ */
+export const dueText = (dueMs: number): string =>
+  String(Math.min(DUE_MAX_MS, Math.max(0, Math.floor(dueMs)))).padStart(DUE_DIGITS, '0');
 
 /** Sorts after every row that is due at this millisecond: names cannot contain this character. */
 export const throughDue = (nowMs: number): string => `${dueText(nowMs)}#~`;

@@ -19,6 +19,7 @@ const KEYS: readonly DueKey[] = [
   { kind: 'workload', ref },
   { kind: 'workload', ref: { resource: 'namespaces', namespace: '', name: 'shop' } },
   { kind: 'finish', ref },
+  { kind: 'finish', ref: { resource: 'clusterroles', namespace: '', name: 'system:a:b' } },
   { kind: 'adopt', ref },
   { kind: 'podEnded', ref },
   { kind: 'collect', ownerUid: 'u-1' },

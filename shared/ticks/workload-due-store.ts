@@ -56,7 +56,10 @@ function keyOfText(text: string): DueKey {
   const ofOwner = OF_OWNER.find((each) => text.startsWith(`${each}=`));
   if (ofOwner !== undefined) return { kind: ofOwner, ownerUid: text.slice(ofOwner.length + 1) };
   const kind = REPEATED.find((each) => text.startsWith(`${each}=`));
-  const [resource = '', name = ''] = (kind === undefined ? text : text.slice(kind.length + 1)).split(':', 2);
+  const coordinates = kind === undefined ? text : text.slice(kind.length + 1);
+  // The name of a role may have colons.
+  const colon = coordinates.indexOf(':');
+  const [resource, name] = [coordinates.slice(0, colon), coordinates.slice(colon + 1)];
   const slash = name.indexOf('/');
   return { kind: kind ?? 'workload', ref: { resource, namespace: name.slice(0, slash), name: name.slice(slash + 1) } };
 }

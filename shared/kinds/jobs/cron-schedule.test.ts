@@ -50,6 +50,7 @@ describe('a schedule', () => {
     ['x * * * *', 'failed to parse int from x: strconv.Atoi: parsing "x": invalid syntax'],
     ['@often', 'unrecognized descriptor: @often'],
     ['@every soon', 'failed to parse duration @every soon: time: invalid duration "soon"'],
+    ['@every 2562048h', 'failed to parse duration @every 2562048h: time: invalid duration "2562048h"'],
     ['TZ=Nowhere 0 * * * *', 'provided bad location Nowhere: unknown time zone Nowhere'],
   ])('%s is refused', (schedule, message) => {
     expect(() => parseCron(schedule)).toThrow(new CronError(message));

@@ -110,6 +110,9 @@ const UNIT_SECONDS: Readonly<Record<string, number>> = {
   ns: 1e-9,
 };
 
+/** The longest duration of Go: 63 bits of nanoseconds. */
+const DURATION_SECONDS_MAX = 2 ** 63 / 1e9;
+
 /** A duration as Go writes it, such as `1h30m`; undefined for any other text. */
 function durationSeconds(text: string): number | undefined {
   if (/^[+-]?0$/.test(text)) return 0;
@@ -122,7 +125,7 @@ function durationSeconds(text: string): number | undefined {
     total += Number(match[1]) * (UNIT_SECONDS[match[2] ?? ''] ?? 0);
     end = part.lastIndex;
   }
-  return end === 0 || end !== body.length ? undefined : sign * total;
+  return end === 0 || end !== body.length || total > DURATION_SECONDS_MAX ? undefined : sign * total;
 }
 
 interface Field {
