@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { GateVerdict } from '../../shared/fleet/marks/gate.ts';
-import { defaultPolicy } from '../../shared/fleet/policy.ts';
+import type { NodeHealth } from '../../shared/fleet/nodes/health-row.ts';
+import { defaultPolicy, type Policy } from '../../shared/fleet/policy.ts';
 import { replayed } from '../../test/support/replayed.ts';
 import { aNode } from '../../test/support/ruled-fleet.ts';
 import { evictorReplay, holdDraft, holdKey, taintDraft } from './decisions.ts';
@@ -95,8 +96,9 @@ describe('the record of a zone without a taint', () => {
 
 describe('the record of a NoExecute taint', () => {
   const limiter = { tatMs: undefined, ratePerSecond: 0.2 };
-  const draftOf = (ready: 'False' | 'Unknown', nowMs = NOW_MS) => {
-    const seen = aNode({ nodeName: 'n5', uid: 'u5', zone: 'a', ready, renewedAtMs: 1, suspect: true });
+  const draftOf = (ready: 'False' | 'Unknown', more: Partial<NodeHealth> = {}, policy: Policy = defaultPolicy) => {
+    const nowMs = NOW_MS;
+    const seen = aNode({ nodeName: 'n5', uid: 'u5', zone: 'a', ready, renewedAtMs: 1, suspect: true, ...more });
     const world = { items: [item(5)], nodes: new Map([['n5', seen]]), limiter };
     const at = { nowMs, gate: OPEN, totalDisruption: false, policy, freshSinceMs: 3 };
     const [decision] = decideEvictions(world, at).decisions;
@@ -137,6 +139,13 @@ describe('the record of a NoExecute taint', () => {
       },
       outcome: { taint, waitedSeconds: 99.995, ratePerSecond: 0.2 },
     });
+    expect(replayed(draft, evictorReplay)).toEqual(draft.outcome);
+  });
+
+  it('replays by the times of the profile of the node', () => {
+    const fast = { name: 'fast', nodeSelector: {}, nodeMonitorGracePeriodSeconds: 20 };
+    const returned = { profile: 'fast', markedAtMs: 10_000, renewedAtMs: NOW_MS - 30_000 };
+    const draft = draftOf('Unknown', returned, { ...defaultPolicy, profiles: [fast] });
     expect(replayed(draft, evictorReplay)).toEqual(draft.outcome);
   });
 

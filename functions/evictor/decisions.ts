@@ -21,6 +21,7 @@ import {
 import { gateReasonsText } from '../../shared/events/event-text.ts';
 import type { GateReason, GateVerdict } from '../../shared/fleet/marks/gate.ts';
 import type { NodeHealth } from '../../shared/fleet/nodes/health-row.ts';
+import { policyOf } from '../../shared/fleet/nodes/node-profile.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
 import type { QueuedNode } from '../../shared/fleet/zones/fleet-records.ts';
 import type { Limiter } from '../../shared/fleet/zones/limiter.ts';
@@ -132,7 +133,7 @@ export function taintDraft(
       limiter: at.limiter,
       freshSinceMs: at.freshSinceMs,
       waiting: at.waiting,
-      policy: policyPart(at.policy, ...GRACE_FIELDS),
+      policy: policyPart(policyOf(at.policy, at.seen.profile), ...GRACE_FIELDS),
     },
     outcome: { taint, waitedSeconds, ratePerSecond },
   };

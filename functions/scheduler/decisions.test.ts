@@ -273,4 +273,10 @@ describe('the record of a restricted scheduler', () => {
     const open = { ...draft, inputs: { ...draft.inputs, reasons: [], lastTickAtMs: nowMs } } as typeof draft;
     expect(replayed(open, schedulerReplay)).toEqual({ held: false });
   });
+
+  it('replays by the shortest grace period of all profiles', () => {
+    const fast = { name: 'fast', nodeSelector: {}, nodeMonitorGracePeriodSeconds: 20 };
+    const at = { nowMs: 15_000, policy: { ...defaultPolicy, profiles: [fast] }, nodes: 9, recent: 2 };
+    expect(replayed(heldDraft({ ...UNTRIED_GATE, lastTickAtMs: 0 }, at), schedulerReplay)).toEqual({ held: true });
+  });
 });

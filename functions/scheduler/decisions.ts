@@ -5,6 +5,7 @@ import { aboutPod, fullPolicy, policyPart, type RecordedPolicy } from '../../sha
 import { defined } from '../../shared/defined.ts';
 import { gateReasonsText } from '../../shared/events/event-text.ts';
 import { type GateRecord, gateVerdictFor, UNTRIED_GATE } from '../../shared/fleet/marks/gate.ts';
+import { overProfiles } from '../../shared/fleet/nodes/node-profile.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
 import { comparedAmounts, type ResourceAmount } from '../../shared/scheduling/requests.rule.ts';
 import type { NodeState } from '../../shared/scheduling/snapshot.rule.ts';
@@ -261,7 +262,10 @@ export function heldDraft(
     inputs: {
       reasons: gate.reasons,
       ...defined({ lastTickAtMs }),
-      policy: policyPart(policy, 'tickGate', 'nodeMonitorPeriodSeconds', 'nodeMonitorGracePeriodSeconds'),
+      policy: {
+        ...policyPart(policy, 'tickGate', 'nodeMonitorPeriodSeconds'),
+        nodeMonitorGracePeriodSeconds: overProfiles(policy, 'nodeMonitorGracePeriodSeconds', Math.min),
+      },
       nodes,
       recent,
     },
