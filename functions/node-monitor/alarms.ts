@@ -60,7 +60,7 @@ export const nodeMonitorAlarms: readonly AlarmManifest[] = [
     datapoints: [1, 3],
     missing: 'notBreaching',
     missingBecause:
-      'the metric is emitted while it lasts and five minutes more; node-monitor-ticks covers missing ticks',
+      'the metric is emitted while it lasts and there are nodes, and five minutes more; node-monitor-ticks covers missing ticks',
   },
   {
     name: 'zone-disrupted',

@@ -92,8 +92,10 @@ describe('metrics of a tick', () => {
   }
   const named = (emitted: readonly EmittedMetric[], name: string) => emitted.filter((each) => each.name === name);
 
-  it('are none in a cluster without nodes', () => {
+  it('are none in a cluster without nodes, also after a total disruption that did not end', () => {
     expect(measured({})).toEqual([]);
+    const disruption = { ...NO_DISRUPTION, total: true, sinceMs: NOW_MS - HOUR_MS };
+    expect(measured({ disruption })).toEqual([]);
   });
 
   it('of a healthy zone are its size, its health and its unhealthy nodes', () => {
@@ -186,7 +188,10 @@ describe('metrics of a tick', () => {
     ],
     [
       'total_disruption',
-      (isUp: boolean, sinceMs: number) => ({ disruption: { ...NO_DISRUPTION, total: isUp, sinceMs } }),
+      (isUp: boolean, sinceMs: number) => ({
+        parts: { zoneMetrics: [zoneOf('a', 2, 2)] },
+        disruption: { ...NO_DISRUPTION, total: isUp, sinceMs },
+      }),
     ],
   ])('have %s as 1 while it lasts, as 0 for five minutes after, and then no more', (name, at) => {
     const values = (isUp: boolean, forMs: number) =>
@@ -413,6 +418,16 @@ describe('a transition of the safety gate', () => {
     );
     expect(eventsOf(found)).toEqual([['GateClosed', 'Warning', NAMESPACE]]);
     expect(found.published).toEqual([]);
+  });
+
+  it('to other reasons is an event beside that of its close, once', async () => {
+    const items = memoryItemStore();
+    const more: GateRecord = { ...CLOSED, reasons: ['failingPath', 'missedTicks'] };
+    await reported(CLOSED, { lastTickAtMs: NOW_MS - 5_000 }, items);
+    await reported(more, { ...CLOSED, lastTickAtMs: NOW_MS }, items);
+    const { events } = await reported(more, { ...CLOSED, lastTickAtMs: NOW_MS }, items);
+    const missed = events.map(({ message }) => String(message).includes('missed ticks'));
+    expect(missed.toSorted()).toEqual([false, true]);
   });
 
   it('is nothing while it stays as it was', async () => {

@@ -124,7 +124,9 @@ export function measure(
     if (isUp || nowMs - sinceMs < ENDED_FLAG_EMITTED_MS) meter.add(name, isUp ? 1 : 0, 'Count');
   };
   emitFlag(metric.GATE_HOLDING, gate.reasons.length > 0, gate.sinceMs);
-  emitFlag(metric.TOTAL_DISRUPTION, disruption.total, disruption.sinceMs);
+  // It outlasts the last Node: without nodes nothing is disrupted, and no one needs a page.
+  const isDisrupted = disruption.total && outcome.zoneMetrics.some(({ size }) => size > 0);
+  emitFlag(metric.TOTAL_DISRUPTION, isDisrupted, disruption.sinceMs);
 }
 
 /** From the units that this tick consumed to read, decide and claim. A quiet tick does nothing after that. */
@@ -168,8 +170,10 @@ export async function reportGate(
   } else log.warn('safety gate open', { closedFor: before.gate.reasons, freshSinceMs: gate.freshSinceMs });
   const text = isClosed ? gateClosed(gate.reasons) : gateOpened(rfc3339(gate.freshSinceMs));
   const faults: unknown[] = [];
-  await recordEvents(dependencies, [{ ...text, about: LEASE_NAMESPACE_SUBJECT, once: gate.sinceMs }], nowMs).catch(
-    (fault: unknown) => faults.push(fault),
+  // Other reasons are another occurrence: the gate closed at the same time as before.
+  const once = [gate.sinceMs, ...gate.reasons].join();
+  await recordEvents(dependencies, [{ ...text, about: LEASE_NAMESPACE_SUBJECT, once }], nowMs).catch((fault: unknown) =>
+    faults.push(fault),
   );
   if (transition === 'reasons') return faults;
   const { reasons, sinceMs, freshSinceMs } = gate;

@@ -28,7 +28,7 @@ export const LATE_NODES = 'late_nodes';
 export const WITHHELD_MARKS = 'withheld_marks';
 /** 1 while the gate is closed, 0 for five minutes after; absent: it is open. */
 export const GATE_HOLDING = 'gate_holding';
-/** 1 in total disruption, 0 for five minutes after; absent: there is none. */
+/** 1 in total disruption of a cluster with nodes, 0 for five minutes after; absent: there is none. */
 export const TOTAL_DISRUPTION = 'total_disruption';
 /** Nodes marked Ready=Unknown in a tick. */
 export const MARKED_NODES = 'marked_nodes';

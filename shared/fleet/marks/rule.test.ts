@@ -44,6 +44,22 @@ describe('decideMonitor', () => {
     ]);
   });
 
+  it.each<[string, Partial<NodeHealth>, number, number]>([
+    ['its startup grace period', {}, 0, 60],
+    ['the longer grace period after a sign of life', { renewedAtMs: 1_200_000 }, 0, 120],
+    ['the longer grace period after an outage', {}, 1_200_000, 120],
+  ])('marks a node that never posted a status with %s', (_, parts, freshSinceMs, graceSeconds) => {
+    const createdAtMs = 1_000_000;
+    const node = { ...aNode({ nodeName: 'a', createdAtMs, renewedAtMs: undefined, ...parts }), ready: undefined };
+    const world = { ...anEmptyWorld(), nodes: [node], gate: { ...UNTRIED_GATE, freshSinceMs } };
+    const policy = { ...defaultPolicy, nodeMonitorGracePeriodSeconds: 120 };
+    const marksAt = (nowMs: number) =>
+      decideMonitor(world, { nowMs, policy }).decisions.filter(({ kind }) => kind === 'markUnknown');
+    const deadlineMs = Math.max(createdAtMs, parts.renewedAtMs ?? 0, freshSinceMs) + graceSeconds * 1_000;
+    expect(marksAt(deadlineMs)).toEqual([]);
+    expect(marksAt(deadlineMs + 1)).toMatchObject([{ graceSeconds }]);
+  });
+
   it('lifts and dequeues before it marks', () => {
     const fleet = fleetOf(
       { nodeName: 'a', noExecute: { notReady: false, unreachable: true }, renewedAtMs: 45_000 },

@@ -28,6 +28,7 @@ import {
   healthVerdict,
   isReturning,
   isSilencePlanned,
+  lastSignOfLifeMs,
   lastSpokeAtMs,
 } from '../nodes/health.ts';
 import type { NodeHealth } from '../nodes/health-row.ts';
@@ -404,13 +405,19 @@ interface MarkTime extends FlapTime {
   readonly totalDisruption: boolean;
 }
 
+/** The grace period that decided (deadlineMs). */
+function graceSecondsOf({ ready, ...health }: NodeHealth, freshSinceMs: number, times: Policy): number {
+  const { nodeStartupGracePeriodSeconds: startup, nodeMonitorGracePeriodSeconds: monitor } = times;
+  if (ready !== undefined) return monitor;
+  // After a sign of life, or an outage of ours, the longer one.
+  return lastSignOfLifeMs(health, freshSinceMs) > health.createdAtMs ? Math.max(startup, monitor) : startup;
+}
+
 function markDecision(node: EvaluatedNode, at: MarkTime): MarkDecision {
   const { health } = node;
   const { policy, freshSinceMs } = at;
   const wasReady = health.ready === 'True';
-  const times = policyOf(policy, health.profile);
-  const graceSeconds =
-    health.ready === undefined ? times.nodeStartupGracePeriodSeconds : times.nodeMonitorGracePeriodSeconds;
+  const graceSeconds = graceSecondsOf(health, freshSinceMs, policyOf(policy, health.profile));
   return {
     kind: 'markUnknown',
     ...identity(health),
