@@ -10,7 +10,7 @@ it('does not count the interval between two samples as delay', () => {
 });
 
 it('shows a stall that the percentile does not, and begins anew at each reading', () => {
-  let samples: readonly number[] = [...Array.from({ length: 500 }, () => 12_000_000), 1_010_000_000];
+  let samples: readonly number[] = [...Array.from({ length: 500 }, () => 22_000_000), 1_020_000_000];
   const readings = eventLoopDelayReadings({
     percentile: () => samples[Math.floor(samples.length * 0.99)] ?? 0,
     get max() {

@@ -3,8 +3,8 @@ import type { Reading } from './process-metrics.ts';
 
 export type DelayHistogram = ReturnType<typeof monitorEventLoopDelay>;
 
-/** Milliseconds between two samples. */
-const RESOLUTION_MS = 10;
+/** Milliseconds between two samples. Each wakes the process, also at rest: 100 per second cost 5 ms of CPU. */
+const RESOLUTION_MS = 20;
 
 /**
  * The delay in a value of `monitorEventLoopDelay`, in seconds. Its samples are the times between two calls of a timer,
