@@ -32,6 +32,27 @@ it.each([
   expect(background.body.status).toBe('Success');
 });
 
+it('a policy of a DELETE replaces an earlier one, and the finalizers of others stay', async () => {
+  const api = apiInMemory();
+  const path = collectionOf('configmaps');
+  const remove = async (name: string, policy: string) => {
+    const { body } = await api.send('DELETE', `${path}/${name}${policy && `?propagationPolicy=${policy}`}`);
+    return body.metadata?.finalizers ?? body.status;
+  };
+  await api.send('POST', path, { body: { ...objectOf('configmaps'), metadata: { name: 'a', finalizers: ['x.y/z'] } } });
+  expect(await remove('a', 'Foreground')).toEqual(['x.y/z', 'foregroundDeletion']);
+  expect(await remove('a', '')).toEqual(['x.y/z', 'foregroundDeletion']);
+  expect(await remove('a', 'Orphan')).toEqual(['x.y/z', 'orphan']);
+  expect(await remove('a', 'Background')).toEqual(['x.y/z']);
+  await api.send('POST', path, {
+    body: { ...objectOf('configmaps'), metadata: { name: 'b', finalizers: ['orphan'] } },
+  });
+  expect(await remove('b', 'Foreground&dryRun=All')).toEqual(['foregroundDeletion']);
+  expect(await remove('b', 'Foreground')).toEqual(['foregroundDeletion']);
+  expect(await remove('b', 'Background')).toBe('Success');
+  expect((await api.send('GET', `${path}/b`)).code).toBe(404);
+});
+
 it('a write of the status of a Deployment changes no label', async () => {
   const api = apiInMemory();
   const path = '/apis/apps/v1/namespaces/default/deployments';

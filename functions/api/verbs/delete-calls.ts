@@ -10,7 +10,7 @@ import { customresourcedefinitions } from '../../../shared/kinds/customresourced
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import { priorityclasses } from '../../../shared/kinds/priorityclasses/serve.ts';
 import { isSystemPriorityClass } from '../../../shared/kinds/priorityclasses/system-classes.ts';
-import { storedAs } from '../../../shared/kinds/registry.ts';
+import { pods, storedAs } from '../../../shared/kinds/registry.ts';
 import { isDefaultPolicy } from '../../../shared/kinds/roles/default-policies.ts';
 import { upstream } from '../../../shared/kinds/upstream.ts';
 import { invalidValue, notSupported } from '../../../shared/kubernetes/causes.ts';
@@ -107,17 +107,24 @@ const NEVER_WAITING: ReadonlySet<string> = new Set([
  */
 const ORPHANING_OWNERS: ReadonlySet<string> = new Set(['jobs', 'replicationcontrollers']);
 
-/** Foreground and Orphan: the object is marked, and removed by the garbage collector. */
-const waiting =
-  (finalizer: string): DecideDeletion =>
-  async () => ({
-    markOnly: true,
-    mark: (marked) => {
-      const finalizers = marked.metadata.finalizers ?? [];
-      const all = finalizers.includes(finalizer) ? finalizers : [...finalizers, finalizer];
-      return { ...marked, metadata: { ...marked.metadata, finalizers: all } };
-    },
-  });
+const COLLECTOR_FINALIZERS: readonly string[] = ['orphan', 'foregroundDeletion'];
+
+/**
+ * With Foreground and Orphan the object is marked, and removed by the garbage collector. A policy that the request
+ * names replaces an earlier one. Source: deletionFinalizersForGarbageCollection in upstream's store.go.
+ */
+const byPolicy =
+  (descriptor: ResourceDescriptor, { waitsWith, namesPolicy }: RequestedDelete): DecideDeletion =>
+  async ({ metadata: { finalizers = [], deletionTimestamp } }) => {
+    // The grace period of a pod has begun: its finalizers stay, as upstream.
+    if (descriptor === pods && deletionTimestamp !== undefined) return {};
+    const earlier = finalizers.find((each) => COLLECTOR_FINALIZERS.includes(each));
+    const byDefault = earlier ?? (ORPHANING_OWNERS.has(descriptor.resource) ? 'orphan' : undefined);
+    const wanted = namesPolicy ? waitsWith : byDefault;
+    if (wanted === earlier) return {};
+    const others = finalizers.filter((each) => !COLLECTOR_FINALIZERS.includes(each));
+    return { finalizers: wanted === undefined ? others : [...others, wanted] };
+  };
 
 /** A definition is marked. The controller of definitions deletes its objects, and then removes it. */
 const deletionOfDefinition =
@@ -165,9 +172,7 @@ function deleteOne(
       deletionOfDefinition(options.nowMs),
     );
   }
-  const orphans = !requested.namesPolicy && ORPHANING_OWNERS.has(descriptor.resource);
-  const waitsWith = orphans ? 'orphan' : requested.waitsWith;
-  const decide = waitsWith === undefined || NEVER_WAITING.has(descriptor.resource) ? undefined : waiting(waitsWith);
+  const decide = NEVER_WAITING.has(descriptor.resource) ? undefined : byPolicy(descriptor, requested);
   return deleteObject(dependencies, descriptor, target, requested.options, options, decide);
 }
 

@@ -31,6 +31,8 @@ export interface DeletedObject {
 export interface Deletion {
   /** True: mark the object as deleted, but do not remove it now. */
   readonly markOnly?: boolean;
+  /** The finalizers from now on. Absent: those that it has. */
+  readonly finalizers?: readonly string[];
   /** Changes the marked object before it is stored. */
   readonly mark?: (marked: KubeObject) => KubeObject;
   /** Writes of other objects in the same transaction. */
@@ -62,21 +64,27 @@ export async function deleteObject(
     if (old === undefined) throw status.notFound(descriptor, target.name);
     refuseUnmetPreconditions(descriptor, target.name, old, requested);
     await options.admit?.(undefined, old);
-    const { markOnly = false, mark, along } = await decide(old);
+    const { markOnly = false, finalizers, mark, along } = await decide(old);
     const graceSeconds = graceOf(descriptor, old, requested);
-    const held = markOnly || graceSeconds > 0 || (old.metadata.finalizers ?? []).length > 0;
+    const held = markOnly || graceSeconds > 0 || (finalizers ?? old.metadata.finalizers ?? []).length > 0;
     if (!held) {
       if (options.dryRun) return { object: old, removed: true };
       const result = await storage.remove(old, along);
       if (result.kind === 'conflict') continue;
       return { object: old, removed: true };
     }
-    const marked = markDeleted(old, graceSeconds, options.nowMs);
+    const marked = withFinalizers(markDeleted(old, graceSeconds, options.nowMs), finalizers);
     if (marked === old || options.dryRun) return { object: marked, removed: false };
     const result = await storage.update(mark?.(marked) ?? marked, old, along);
     if (result.kind === 'written') return { object: result.object, removed: false };
   }
   throw status.conflict(descriptor, target.name);
+}
+
+function withFinalizers(object: KubeObject, wanted: readonly string[] | undefined): KubeObject {
+  if (wanted === undefined) return object;
+  const { finalizers: _replaced, ...metadata } = object.metadata;
+  return { ...object, metadata: wanted.length === 0 ? metadata : { ...metadata, finalizers: [...wanted] } };
 }
 
 function refuseUnmetPreconditions(
