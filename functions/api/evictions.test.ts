@@ -89,6 +89,23 @@ describe('an eviction', () => {
     expect((await evict(api, 'p')).code).toBe(201);
   });
 
+  it('evicts a pod with as many owners as there may be, which may all be replaced', async () => {
+    const api = apiInMemory();
+    for (const name of ['a', 'b', 'c']) await budget(api, name, { maxUnavailable: '100%' });
+    const ownedBy = (kind: string) => ({
+      labels: { app: 'web' },
+      ownerReferences: Array.from({ length: 40 }, (_, index) => ({
+        ...{ apiVersion: 'v1', kind, name: 'n', uid: `${kind}-${index}` },
+      })),
+    });
+    await api.send('POST', PODS, { body: pod('p', { metadata: ownedBy('Node'), spec: { nodeName: 'a' } }) });
+    const owners = { body: { metadata: ownedBy('Job') }, contentType: MERGE };
+    expect((await api.send('PATCH', `${PODS}/p`, owners)).code).toBe(200);
+    await api.send('PATCH', `${PODS}/p/status`, { body: { status: READY }, contentType: MERGE });
+    expect((await evict(api, 'p', { deleteOptions: { gracePeriodSeconds: 0 } })).code).toBe(201);
+    expect(await left(api)).toEqual([]);
+  });
+
   it('as a dry run decides and evicts nothing', async () => {
     const api = await withPods(['p', 'q']);
     expect((await evict(api, 'p', { deleteOptions: { dryRun: ['All'] } })).code).toBe(201);
@@ -146,6 +163,18 @@ describe('a budget', () => {
     });
   });
 
+  it('is read whatever owner a pod names', async () => {
+    const api = apiInMemory();
+    await budget(api, 'b', { maxUnavailable: 1 });
+    const owner = { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'x'.repeat(2_000), uid: 'u', controller: true };
+    const metadata = { labels: { app: 'web' }, ownerReferences: [owner] };
+    expect((await api.send('POST', PODS, { body: pod('p', { metadata }) })).code).toBe(201);
+    expect(await api.send('GET', '/apis/policy/v1/poddisruptionbudgets')).toMatchObject({
+      code: 200,
+      body: { items: [{ status: { disruptionsAllowed: 0 } }] },
+    });
+  });
+
   it('can be patched although its counts moved', async () => {
     const api = await withPods(['p']);
     await budget(api, 'b', { minAvailable: 1 });
@@ -187,6 +216,7 @@ describe('a binding', () => {
     expect((await bind(api, 'p', {})).code).toBe(422);
     expect((await bind(api, 'p', { kind: 'Pod', name: 'a' })).code).toBe(422);
     expect((await bind(api, 'absent', { name: 'a' })).code).toBe(404);
+    expect((await bind(api, 'p', { name: 'x'.repeat(254) })).code).toBe(422);
   });
 });
 

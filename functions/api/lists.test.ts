@@ -179,6 +179,17 @@ describe('pages', () => {
     expect(second.body.metadata.resourceVersion).toBe(first.body.metadata.resourceVersion);
   });
 
+  it('follow no position that is no key of the store', async () => {
+    const api = apiInMemory();
+    for (const after of ['', 'x'.repeat(1_025), '\u20ac'.repeat(342)]) {
+      const token = Buffer.from(JSON.stringify({ v: 1, rv: '1', after, atMs: api.nowMs() })).toString('base64url');
+      expect(await api.send('GET', `${NODES}?continue=${token}`)).toMatchObject({
+        code: 400,
+        body: { message: 'continue key is not valid' },
+      });
+    }
+  });
+
   it('expire', async () => {
     const api = await withNodes(['a', 'b', 'c']);
     const { body } = await api.send('GET', `${NODES}?limit=1`);
@@ -296,7 +307,7 @@ describe('kinds that are not kept', () => {
   );
 });
 
-describe('a field selector with a value that no object can have', () => {
+describe('a name that no object can have', () => {
   const LONG = 'a'.repeat(2_100);
   const DECISIONS = '/apis/nodekeeper.dev/v1alpha1/decisions';
   const POD_PATH = `${encodeURIComponent('/')}p`;
@@ -312,5 +323,17 @@ describe('a field selector with a value that no object can have', () => {
     ['pod of decisions', `${DECISIONS}?fieldSelector=about.kind%3DPod,about.namespace%3Ddefault,about.name%3D${LONG}`],
   ])('lists nothing for a %s that is too long', async (_what, path) => {
     expect(await apiInMemory().send('GET', path)).toMatchObject({ code: 200, body: { items: [] } });
+  });
+
+  it.each(['kube-node-lease', 'default'])('is watched in %s without an event', async (namespace) => {
+    const path = `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases?watch=1&timeoutSeconds=1`;
+    const { code, text } = await apiInMemory().send('GET', `${path}&fieldSelector=metadata.name%3D${LONG}`);
+    expect([code, text]).toEqual([200, '']);
+  });
+
+  it.each(['Pod', 'Node'])('is that of no %s for a token', async (kind) => {
+    const spec = { boundObjectRef: { apiVersion: 'v1', kind, name: LONG } };
+    const path = '/api/v1/namespaces/default/serviceaccounts/default/token';
+    expect((await apiInMemory().send('POST', path, { body: { spec } })).code).toBe(404);
   });
 });

@@ -12,6 +12,8 @@ import type { KubeObject } from '../kinds/types.ts';
 import { NAME_LENGTH_MAX } from '../kubernetes/kubernetes.ts';
 import type { FieldSelector, LabelSelector } from '../kubernetes/selectors.ts';
 import * as status from '../kubernetes/status.ts';
+import { SORT_KEY_BYTES_MAX } from '../store/item-size.ts';
+import { utf8Bytes } from '../text.ts';
 import { listKeyOf, type ResourceStorage } from './resource-storage.ts';
 
 /** Objects per page of the store, at most. */
@@ -68,6 +70,8 @@ function decodeContinue(text: string, nowMs: number): ContinueToken {
     token.v !== 1 ||
     typeof token.rv !== 'string' ||
     typeof token.after !== 'string' ||
+    token.after === '' ||
+    utf8Bytes(token.after) > SORT_KEY_BYTES_MAX ||
     typeof token.atMs !== 'number'
   ) {
     throw status.badRequest('continue key is not valid');

@@ -9,6 +9,8 @@ import type { AttributeValue, Item } from './item-store.ts';
 export const WRITE_UNIT_BYTES = 1_024;
 /** One item, attribute names included. Source: "Quotas in Amazon DynamoDB", items. */
 export const ITEM_BYTES_MAX = 400 * 1_024;
+/** The longest sort key. Bytes. */
+export const SORT_KEY_BYTES_MAX = 1_024;
 /** All items of one transaction together. Source: API reference of TransactWriteItems. */
 export const TRANSACT_BYTES_MAX = 4 * 1_024 * 1_024;
 

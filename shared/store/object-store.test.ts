@@ -178,6 +178,16 @@ describe('the pods of a node', () => {
   });
 });
 
+it('a name that no object can have is not found, beside those that are', async () => {
+  const { store, create } = memoryObjects();
+  await create('a');
+  const refOf = (name: string) => ({ resource: 'things', namespace: '', name });
+  const [long, longest] = [refOf('x'.repeat(1_025)), refOf('x'.repeat(1_024))];
+  expect(await store.get(long)).toBeUndefined();
+  const found = await store.getMany([long, refOf('a'), longest, refOf('b'), refOf('a')]);
+  expect(found.map((object) => object?.metadata.name)).toEqual([undefined, 'a', undefined, undefined, 'a']);
+});
+
 it('an object needs the version that was read to be changed', async () => {
   const { store } = memoryObjects();
   for (const resourceVersion of [undefined, '', '0', '-1', 'x', '1.5']) {

@@ -18,7 +18,7 @@ import { defined } from '../defined.ts';
 import type { KubeObject, ObjectRef } from '../kinds/types.ts';
 import { utf8Bytes } from '../text.ts';
 import { any, below, changeOf, holds, namesOf, readRow } from './attributes.ts';
-import { ITEM_BYTES_MAX, itemBytes, TRANSACT_BYTES_MAX } from './item-size.ts';
+import { ITEM_BYTES_MAX, itemBytes, SORT_KEY_BYTES_MAX, TRANSACT_BYTES_MAX } from './item-size.ts';
 import type { Condition, Item, ItemKey, ItemStore, TransactWrite } from './item-store.ts';
 import { StoreFault, TRANSACT_WRITES_MAX } from './item-store.ts';
 import {
@@ -202,14 +202,18 @@ export const objectKey = (ref: ObjectRef, shards: number): ItemKey => {
   return { table: 'objects', pk: objectPartition(ref.resource, shardOf(sk, shards)), sk };
 };
 
+/** Names come from clients as well, as those of owners. No object has a longer key, and a store refuses to read one. */
+const isStorable = ({ sk }: ItemKey): boolean => utf8Bytes(sk) <= SORT_KEY_BYTES_MAX;
+
 export function objectStore(options: ObjectStoreOptions): ObjectStore {
   const { items, clock, shardsOf } = options;
   const issuer = versionIssuer(clock);
   const turns = headTurns();
   const keysOf = (refs: readonly ObjectRef[]): ItemKey[] => refs.map((ref) => objectKey(ref, shardsOf(ref.resource)));
   const getMany = async (refs: readonly ObjectRef[]): Promise<readonly (KubeObject | undefined)[]> => {
-    const found = await items.getMany(keysOf(refs), { consistent: true });
-    return found.map((item) => liveObject(item, clock.nowMs()));
+    const keys = keysOf(refs);
+    const found = (await items.getMany(keys.filter(isStorable), { consistent: true })).values();
+    return keys.map((key) => (isStorable(key) ? liveObject(found.next().value, clock.nowMs()) : undefined));
   };
   const listBound: ObjectStore['listBound'] = async (nodeName, only) => {
     const pointers =
@@ -218,8 +222,8 @@ export function objectStore(options: ObjectStoreOptions): ObjectStore {
   };
   return {
     async get(ref) {
-      const item = await items.get(objectKey(ref, shardsOf(ref.resource)), { consistent: true });
-      return liveObject(item, clock.nowMs());
+      const key = objectKey(ref, shardsOf(ref.resource));
+      return isStorable(key) ? liveObject(await items.get(key, { consistent: true }), clock.nowMs()) : undefined;
     },
     getMany,
     list: (request) => listObjects(options, request),

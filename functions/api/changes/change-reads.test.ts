@@ -173,6 +173,7 @@ describe('a resource', () => {
     ['no version', [core('pods', 'now')], 'spec.resources[0].after'],
     ['no name', [core('', '1')], 'spec.resources[0].resource'],
     ['a long name', [core('p'.repeat(254), '1')], 'spec.resources[0].resource'],
+    ['a long position', [{ ...core('pods', '1'), from: '\u20ac'.repeat(169) }], 'spec.resources[0].from'],
   ])('is invalid: %s', async (_, resources, field) => {
     const { code, body } = await ask(apiInMemory(), resources);
     expect(code).toBe(422);

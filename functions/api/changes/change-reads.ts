@@ -14,6 +14,7 @@ import type { HttpResponse } from '../../../shared/kubernetes/request/http.ts';
 import { json, warningHeaders } from '../../../shared/kubernetes/request/respond.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { parseUint64 } from '../../../shared/kubernetes/whole-number.ts';
+import { utf8Bytes } from '../../../shared/text.ts';
 import {
   CHANGE_READS,
   CHANGES_BYTES_MAX,
@@ -79,7 +80,7 @@ const expired = ({ group, resource }: ResourceName): string =>
 const BOUNDS_LENGTH_MAX = 200;
 
 /** A namespace and a name. */
-const FROM_LENGTH_MAX = 2 * NAME_LENGTH_MAX;
+const FROM_BYTES_MAX = 2 * NAME_LENGTH_MAX;
 
 /** @throws StatusError 422 */
 function cursorsOf(spec: unknown): readonly SiteCursor[] {
@@ -104,7 +105,7 @@ function cursorsOf(spec: unknown): readonly SiteCursor[] {
     seen.add(key);
     const [bounds, from] = [each['bounds'], each['from']];
     if (textOf(bounds).length > BOUNDS_LENGTH_MAX) faults.push(causes.tooLong(`${at}.bounds`, BOUNDS_LENGTH_MAX));
-    if (from !== undefined && (textOf(from) === '' || textOf(from).length > FROM_LENGTH_MAX)) {
+    if (from !== undefined && (textOf(from) === '' || utf8Bytes(textOf(from)) > FROM_BYTES_MAX)) {
       faults.push(causes.invalidValue(`${at}.from`, textOf(from), 'must be `next` of a page'));
     }
     return {

@@ -5,7 +5,8 @@ import { hubOfMachine, SITE_HUB } from '../../../shared/kinds/pods/site-permit.t
 import { nodes, pods, sitepolicies } from '../../../shared/kinds/registry.ts';
 import { mayHaveSiteHub, SITE_POLICIES_MAX, withSiteHub } from '../../../shared/kinds/site-policies/site-hub.ts';
 import type { KubeNode, KubeObject } from '../../../shared/kinds/types.ts';
-import { forbiddenField, notSupported, required } from '../../../shared/kubernetes/causes.ts';
+import { forbiddenField, notSupported, required, tooLong } from '../../../shared/kubernetes/causes.ts';
+import { NAME_LENGTH_MAX } from '../../../shared/kubernetes/kubernetes.ts';
 import { recordOf, textOf } from '../../../shared/kubernetes/normal-form.ts';
 import type { ResourceTarget } from '../../../shared/kubernetes/request/request.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
@@ -29,6 +30,8 @@ export async function bindToNode(
   const causes = [
     ...(kind === '' || kind === 'Node' ? [] : [notSupported('target.kind', kind, ['Node', '<empty>'])]),
     ...(nodeName === '' ? [required('target.name')] : []),
+    // No Node has a longer name, and it may be longer than a key of the store.
+    ...(nodeName.length > NAME_LENGTH_MAX ? [tooLong('target.name', NAME_LENGTH_MAX)] : []),
   ];
   if (binding.metadata.annotations?.[SITE_HUB] !== undefined) {
     causes.push(forbiddenField(`metadata.annotations[${SITE_HUB}]`, 'a binding cannot bring it'));

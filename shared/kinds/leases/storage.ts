@@ -9,6 +9,7 @@ import type { ResourceStorage, WriteResult } from '../../api/resource-storage.ts
 import type { Clock, RandomSource } from '../../clock.ts';
 import { defined } from '../../defined.ts';
 import { hasLease } from '../../fleet/nodes/health-row.ts';
+import { NAME_LENGTH_MAX } from '../../kubernetes/kubernetes.ts';
 import type { ItemStore } from '../../store/item-store.ts';
 import type { KubeObject } from '../types.ts';
 import { leaseChangeOf } from './lease-change.ts';
@@ -48,7 +49,8 @@ export function nodeLeaseStorage(dependencies: LeaseStorageDependencies): Resour
   });
   return {
     async get(_namespace, name) {
-      const row = await health.getRow(name);
+      // It may come from a selector, and be longer than a key of the store.
+      const row = name.length > NAME_LENGTH_MAX ? undefined : await health.getRow(name);
       return row === undefined ? undefined : leaseOf(row);
     },
     async list({ limit, continueAfter }) {

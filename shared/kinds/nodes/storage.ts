@@ -15,6 +15,7 @@ import { type HeartbeatTimes, movedTimes, shownNode, storedNode } from '../../fl
 import { withProfile, withSilenceMarks } from '../../fleet/nodes/node-digest.ts';
 import { nodeHealthWrites } from '../../fleet/nodes/node-writes.ts';
 import type { Policy } from '../../fleet/policy.ts';
+import { NAME_LENGTH_MAX } from '../../kubernetes/kubernetes.ts';
 import type { ItemStore } from '../../store/item-store.ts';
 import { healthKey } from '../../store/layout.ts';
 import { objectOf } from '../../store/object-record.ts';
@@ -86,6 +87,8 @@ export function nodeStorage(objects: ResourceStorage, options: NodeStorageOption
     ...objects,
     create: (node, along) => objects.create(completed(node), along),
     async get(_namespace, name) {
+      // It may come from a body, and be longer than a key of the store.
+      if (name.length > NAME_LENGTH_MAX) return undefined;
       // One request for both: requests to the tables are most of the CPU time of a small API request.
       const key = objectKey({ resource: 'nodes', namespace: '', name }, shardsOf('nodes'));
       const [item, row] = await items.getMany([key, healthKey(name)], { consistent: true });

@@ -1,12 +1,11 @@
 /** The item that a write produces, with the limits of the service. */
 import { utf8Bytes } from '../../text.ts';
-import { ITEM_BYTES_MAX, itemBytes } from '../item-size.ts';
+import { ITEM_BYTES_MAX, itemBytes, SORT_KEY_BYTES_MAX } from '../item-size.ts';
 import { type AttributeValue, type Item, type ItemKey, StoreFault, type Write } from '../item-store.ts';
 import { keepWeight } from './item-weight.ts';
 
 // Source of these limits: Amazon DynamoDB Developer Guide, "Quotas in Amazon DynamoDB".
 const PARTITION_KEY_BYTES_MAX = 2_048;
-const SORT_KEY_BYTES_MAX = 1_024;
 /** The magnitude of a number is below this. */
 const NUMBER_LIMIT = 1e126;
 const NUMBER_MIN = 1e-130;
