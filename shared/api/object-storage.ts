@@ -56,8 +56,9 @@ export function objectStorage(descriptor: ResourceDescriptor, options: ObjectSto
         return outcome.index === 0 ? { kind: 'conflict' } : { kind: 'conflict', ofAlong: true };
       case 'extraRefused':
         return (await options.refused?.()) ?? { kind: 'conflict' };
-      case 'tooLarge':
       case 'overfull':
+        throw status.requestEntityTooLarge('it and what is written with it exceed one transaction');
+      case 'tooLarge':
         throw status.requestEntityTooLarge('an object may take 100,000 characters');
       case 'contended':
         throw status.serverTimeout(descriptor, 'write', 1);

@@ -50,6 +50,18 @@ describe('metadata of a new object', () => {
     ]);
   });
 
+  it('has at most forty owners, with uids that fit a key', () => {
+    const owners = (count: number) =>
+      Array.from({ length: count }, (_, index) => ({ ...owner, controller: false, uid: `u${index}` }));
+    expect(created({ name: 'a', ownerReferences: owners(40) })).toEqual([]);
+    expect(created({ name: 'a', ownerReferences: owners(41) })).toEqual([
+      'metadata.ownerReferences: Too many: 41: must have at most 40 items',
+    ]);
+    expect(created({ name: 'a', ownerReferences: [{ ...owner, uid: '\u20ac'.repeat(342) }] })).toEqual([
+      'metadata.ownerReferences.uid: Too long: may not be more than 1024 bytes',
+    ]);
+  });
+
   it('wants finalizers to be qualified names', () => {
     expect(created({ name: 'a', finalizers: ['example.org/hold'] })).toEqual([]);
     expect(created({ name: 'a', finalizers: ['b@d'] })).toHaveLength(1);

@@ -4,7 +4,7 @@
  */
 
 import type { KubeObject, ObjectMeta, OwnerReference } from '../kinds/types.ts';
-import { forbiddenField, immutable, invalidValue, nonNegative, required, tooLong } from './causes.ts';
+import { forbiddenField, immutable, invalidValue, nonNegative, required, tooLong, tooMany } from './causes.ts';
 import type { Cause } from './status.ts';
 import { byteLength, labelName, labelValueErrors, type NameRule, qualifiedNameErrors } from './validate-names.ts';
 
@@ -50,10 +50,20 @@ export function validateFinalizers(finalizers: readonly string[] | undefined, fi
   return causes;
 }
 
+/**
+ * Owners of an object, and the length of the uid of one. Not in upstream. Each is an item of the index of owners, also
+ * in the transaction that deletes the object: one with more could not be deleted, and all of them may be replaced at
+ * once. A longer uid is no key of the store. Bytes.
+ */
+const OWNERS_MAX = 40;
+const OWNER_UID_BYTES_MAX = 1_024;
+
 const versionOf = (apiVersion: string): string => apiVersion.split('/').at(-1) ?? '';
 
 export function validateOwnerReferences(references: readonly OwnerReference[] | undefined, field: string): Cause[] {
   const causes: Cause[] = [];
+  const count = references?.length ?? 0;
+  if (count > OWNERS_MAX) return [tooMany(field, count, OWNERS_MAX)];
   let controller: string | undefined;
   for (const reference of references ?? []) {
     if (versionOf(reference.apiVersion ?? '') === '') {
@@ -61,6 +71,9 @@ export function validateOwnerReferences(references: readonly OwnerReference[] | 
     }
     for (const key of ['kind', 'name', 'uid'] as const) {
       if ((reference[key] ?? '') === '') causes.push(invalidValue(`${field}.${key}`, '', 'must not be empty'));
+    }
+    if (byteLength(reference.uid ?? '') > OWNER_UID_BYTES_MAX) {
+      causes.push(tooLong(`${field}.uid`, OWNER_UID_BYTES_MAX));
     }
     if (reference.kind === 'Event' && (reference.apiVersion === 'v1' || reference.apiVersion?.startsWith('events.'))) {
       causes.push(
