@@ -53,6 +53,24 @@ it('a policy of a DELETE replaces an earlier one, and the finalizers of others s
   expect((await api.send('GET', `${path}/b`)).code).toBe(404);
 });
 
+it('a quota counts the objects of every kind when they are created', async () => {
+  const api = apiInMemory();
+  const counted = kinds.filter((each) => (findDescriptor(each) as ResourceDescriptor).namespaced);
+  const nameOf = (resource: string): string => {
+    const { group } = findDescriptor(resource) as ResourceDescriptor;
+    return `count/${resource}${group === '' ? '' : `.${group}`}`;
+  };
+  const amounts = (amount: string) => Object.fromEntries(counted.map((each) => [nameOf(each), amount]));
+  const quotas = collectionOf('resourcequotas');
+  await api.send('POST', quotas, { body: { metadata: { name: 'all' }, spec: { hard: amounts('9') } } });
+  const status = { hard: amounts('9'), used: amounts('1') };
+  await api.send('PATCH', `${quotas}/all/status`, { body: { status }, contentType: MERGE });
+  for (const each of counted) {
+    expect((await api.send('POST', collectionOf(each), { body: objectOf(each) })).code, each).toBe(201);
+  }
+  expect((await api.send('GET', `${quotas}/all`)).body.status.used).toEqual(amounts('2'));
+});
+
 it('a write of the status of a Deployment changes no label', async () => {
   const api = apiInMemory();
   const path = '/apis/apps/v1/namespaces/default/deployments';

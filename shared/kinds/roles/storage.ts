@@ -25,7 +25,7 @@ export function reportingStorage(storage: ResourceStorage, policies: Pick<Polici
   };
   return {
     ...storage,
-    create: (object) => reported(storage.create(object)),
+    create: (object, along) => reported(storage.create(object, along)),
     update: (next, old, along) => reported(storage.update(next, old, along)),
     remove: (old, along) => reported(storage.remove(old, along)),
   };
@@ -53,7 +53,7 @@ export function withFixedObjects(storage: ResourceStorage, fixed: readonly KubeO
       const next = items.length < sorted.length ? keyOf(items.at(-1) as KubeObject) : page.next;
       return next === undefined ? { items } : { items, next };
     },
-    create: async (object) => (isStored(object) ? storage.create(object) : { kind: 'conflict' }),
+    create: async (object, along) => (isStored(object) ? storage.create(object, along) : { kind: 'conflict' }),
   };
 }
 
