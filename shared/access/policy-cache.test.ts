@@ -67,6 +67,31 @@ it('combines the rules of a role once until a role or a binding of the cluster c
   expect(await rulesAt(10_000)).toEqual(first);
 });
 
+it('remembers nothing of roles that do not exist: a client may name any number of them', async () => {
+  let reads = 0;
+  const role: KubeClusterRole = {
+    get metadata() {
+      reads += 1;
+      return { name: 'role' };
+    },
+  };
+  const cache = policyCache({
+    changes: { newestCommits: async () => [0, 0, 0, 0] },
+    list: async () => ({ items: [] }),
+    defaultRoles: [role],
+    defaultBindings: [],
+  });
+  const { rulesOf } = await cache.view('', { nowMs: 0, ageMaxMs: 1_000 });
+  const readsOf = (name: string): number => {
+    const before = reads;
+    rulesOf('ClusterRole', name);
+    return reads - before;
+  };
+  expect([readsOf('absent'), readsOf('absent')]).toEqual([1, 1]);
+  readsOf('role');
+  expect(readsOf('role')).toBe(0);
+});
+
 describe('the policies of a namespace', () => {
   function policies() {
     const reads: string[] = [];

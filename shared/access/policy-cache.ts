@@ -74,7 +74,7 @@ interface Known<T extends KubeObject> {
 interface Cluster {
   readonly roles: Known<KubeClusterRole>;
   readonly bindings: Known<KubeRoleBinding>;
-  readonly rules: Map<string, readonly PolicyRule[] | undefined>;
+  readonly rules: Map<string, readonly PolicyRule[]>;
 }
 
 interface Namespace {
@@ -206,11 +206,14 @@ function viewOf(namespace: string, { roles, bindings, rules }: Cluster, inNamesp
     roleBindings: inNamespace.bindings.objects,
     rulesOf(kind, name) {
       if (kind === 'Role') return rulesIn(inNamespace.roles.objects.find((role) => role.metadata.name === name));
-      if (!rules.has(name)) {
-        const role = roles.objects.find(({ metadata }) => metadata.name === name);
-        rules.set(name, role === undefined ? undefined : effectiveRules(role, roles.objects));
-      }
-      return rules.get(name);
+      const known = rules.get(name);
+      if (known !== undefined) return known;
+      const role = roles.objects.find(({ metadata }) => metadata.name === name);
+      // Nothing of a role that does not exist: a user who may write bindings could name any number of them.
+      if (role === undefined) return undefined;
+      const found = effectiveRules(role, roles.objects);
+      rules.set(name, found);
+      return found;
     },
   };
 }
