@@ -1,5 +1,5 @@
-import { describe, expect, it } from 'vitest';
-import { CronError, latestTimeMs, nextTimeMs, parseCron } from './cron-schedule.ts';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { CronError, isTimeZone, latestTimeMs, nextTimeMs, parseCron, zoneOffsetMs } from './cron-schedule.ts';
 
 const at = (text: string): number => Date.parse(text);
 
@@ -64,6 +64,29 @@ describe('a schedule in a time zone', () => {
     expect(times('0 9 * * *', '2026-07-01T00:00:00Z', 1, NEW_YORK)).toEqual(['2026-07-01T13:00']);
     expect(times('0 9 * * *', '2026-12-01T00:00:00Z', 1, NEW_YORK)).toEqual(['2026-12-01T14:00']);
     expect(times('CRON_TZ=Asia/Kolkata 30 9 * * *', '2026-12-01T00:00:00Z', 1)).toEqual(['2026-12-01T04:00']);
+  });
+
+  it('needs a zone with a name, as upstream', () => {
+    expect(['Asia/Kolkata', 'UTC', '+05:30', '-01:00', 'Nowhere'].map(isTimeZone)).toEqual([
+      ...[true, true],
+      ...[false, false, false],
+    ]);
+  });
+
+  it('keeps the formats of fifty names of zones at most', () => {
+    const nameOf = (number: number): string =>
+      'indian/maldives'.replace(/[a-z]/g, (letter, at: number) =>
+        (number >> (at > 6 ? at - 1 : at)) & 1 ? letter.toUpperCase() : letter,
+      );
+    const made = vi.spyOn(Intl, 'DateTimeFormat');
+    onTestFinished(() => made.mockRestore());
+    const madeFor = (number: number): number => {
+      const before = made.mock.calls.length;
+      zoneOffsetMs(0, nameOf(number));
+      return made.mock.calls.length - before;
+    };
+    for (let number = 0; number <= 50; number += 1) madeFor(number);
+    expect([madeFor(0), madeFor(0)]).toEqual([1, 0]);
   });
 
   it('omits a time that does not exist on a day', () => {

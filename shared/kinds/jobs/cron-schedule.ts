@@ -189,6 +189,8 @@ const YEARS_MAX = 5;
 const STEPS_MAX = 5_000;
 
 export function isTimeZone(name: string): boolean {
+  // Offsets such as `+05:30` are zones to ICU, but not to Go.
+  if (/^[+-]/.test(name)) return false;
   try {
     return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== '';
   } catch (error) {
@@ -197,6 +199,10 @@ export function isTimeZone(name: string): boolean {
   }
 }
 
+/**
+ * A format has some 40 KB, and one zone has thousands of names: letters in upper and lower case are the same to ICU.
+ */
+const FORMATS_MAX = 50;
 const formats = new Map<string, Intl.DateTimeFormat>();
 
 function formatOf(zone: string): Intl.DateTimeFormat {
@@ -212,6 +218,7 @@ function formatOf(zone: string): Intl.DateTimeFormat {
     minute: 'numeric',
     second: 'numeric',
   });
+  if (formats.size >= FORMATS_MAX) formats.clear();
   formats.set(zone, made);
   return made;
 }
