@@ -54,6 +54,15 @@ const makeToken = (more: object = {}) => {
 const counts = () => items.items('control').filter(({ pk }) => pk === 'signing-requests');
 
 describe('a machine', () => {
+  it('whose name was chosen for its hash uses up no requests of another one', async () => {
+    // Both have the same textHash (shared/text.ts).
+    const [chosen, other] = ['system:node:n98078', 'system:node:n650212'];
+    const asked = (username: string) => refuse({ user: { ...node, username }, signerName: 'example.com/own' });
+    for (let made = 0; made < 60; made += 1) expect(await asked(chosen!)).toBeUndefined();
+    expect(await asked(chosen!)).toMatch(/may create no more/);
+    expect(await asked(other!)).toBeUndefined();
+  });
+
   it('asks the signers of kubelets for its own name only, and others for any', async () => {
     const other = await requestFor('system:node:n2');
     for (const signerName of [CLIENT, SERVING]) {

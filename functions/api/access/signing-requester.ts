@@ -7,7 +7,7 @@
  * - Both have so many requests per hour. They are counted in the `control` table, one item per hour and identity,
  *   because counting the requests themselves would cost more with each one:
  *
- *   pk `signing-requests` sk <start of the hour, ms>-<hash of the identity>   n: number of requests, ttl epoch seconds
+ *   pk `signing-requests` sk <start of the hour, ms>-<username>   n: number of requests, ttl epoch seconds
  */
 
 import { NODE_USER_PREFIX, nodeIdentity } from '../../../shared/access/authorize.ts';
@@ -17,7 +17,6 @@ import type { CertificateRequest } from '../../../shared/kinds/certificates/cert
 import { KUBELET_CLIENT_SIGNER, KUBELET_SERVING_SIGNER } from '../../../shared/kinds/certificates/signing-request.ts';
 import { nodeNameErrors } from '../../../shared/kubernetes/validate-names.ts';
 import type { ItemUpdater } from '../../../shared/store/item-store.ts';
-import { shortHash } from '../../../shared/text.ts';
 import { type EnrolDependencies, enrolNode } from './enrol-node.ts';
 import { nodeKeyIn } from './request-signature.ts';
 
@@ -100,7 +99,7 @@ async function overShare(
   const hourMs = Math.floor(nowMs / HOUR_MS) * HOUR_MS;
   const counted = await items.write({
     kind: 'update',
-    key: { table: 'control', pk: 'signing-requests', sk: `${hourMs}-${shortHash(user.username)}` },
+    key: { table: 'control', pk: 'signing-requests', sk: `${hourMs}-${user.username}` },
     setIfAbsent: { ttl: (hourMs + 2 * HOUR_MS) / 1_000 },
     add: { n: 1 },
     when: {
