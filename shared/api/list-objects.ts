@@ -115,8 +115,8 @@ export async function listObjects(
   let characters = 0;
   const charactersMax = request.charactersMax ?? Number.POSITIVE_INFINITY;
   let after = token?.after;
+  let wanted = request.limit === 0 ? STORE_PAGE_ITEMS : Math.min(STORE_PAGE_ITEMS, request.limit);
   for (let page = 0; page < STORE_PAGES_MAX; page += 1) {
-    const wanted = request.limit === 0 ? STORE_PAGE_ITEMS : Math.min(STORE_PAGE_ITEMS, request.limit);
     const read = await storage.list({
       namespace: request.namespace,
       limit: wanted,
@@ -136,6 +136,8 @@ export async function listObjects(
     }
     if (read.next === undefined) return { items, resourceVersion, continueToken: '' };
     after = read.next;
+    // Few objects match: pages of the requested size would be as many reads as there are objects.
+    wanted = Math.min(STORE_PAGE_ITEMS, 2 * wanted);
   }
   throw status.internalError(`a list has more than ${STORE_PAGES_MAX} pages`);
 }
