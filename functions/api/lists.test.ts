@@ -179,6 +179,30 @@ describe('pages', () => {
     expect(second.body.metadata.resourceVersion).toBe(first.body.metadata.resourceVersion);
   });
 
+  it('of few matches need few reads', async () => {
+    let readUnits = 0;
+    const api = apiInMemory({
+      items: memoryItemStore({
+        onConsumed: (units) => {
+          readUnits += units.readUnits;
+        },
+      }),
+    });
+    const maps = '/api/v1/namespaces/default/configmaps';
+    for (let index = 0; index < 64; index += 1) {
+      await api.send('POST', maps, {
+        body: { metadata: { name: `c${index}`, labels: { last: String(index === 63) } } },
+      });
+    }
+    const unitsOf = async (limit: number) => {
+      readUnits = 0;
+      const { body } = await api.send('GET', `${maps}?limit=${limit}&labelSelector=last%3Dtrue`);
+      expect(namesIn(body)).toEqual(['c63']);
+      return readUnits;
+    };
+    expect(await unitsOf(1)).toBeLessThan(5 * (await unitsOf(64)));
+  });
+
   it('follow no position that is no key of the store', async () => {
     const api = apiInMemory();
     for (const after of ['', 'x'.repeat(1_025), '\u20ac'.repeat(342)]) {
@@ -274,6 +298,11 @@ describe('large answers', () => {
     expect(pages).toBeGreaterThan(1);
     expect(seen).toHaveLength(45);
     expect(new Set(seen).size).toBe(45);
+    // What was deleted does not fit either.
+    const deleted = await api.send('DELETE', NODES);
+    expect(encoded(deleted)).toBeLessThanOrEqual(RESPONSE_BYTES_MAX);
+    expect([deleted.code, namesIn(deleted.body).slice(0, 2)]).toEqual([200, ['n000', 'n001']]);
+    expect((await api.send('GET', NODES)).body.items).toEqual([]);
   });
 
   it('go compressed and whole to those who accept it', async () => {

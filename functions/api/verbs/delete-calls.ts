@@ -2,8 +2,9 @@
 
 import { admitByPolicies } from '../../../shared/admission/admit-by-policies.ts';
 import { type Call, selectorsOf } from '../../../shared/api/call.ts';
-import { listObjects } from '../../../shared/api/list-objects.ts';
+import { type ListedPage, listObjects } from '../../../shared/api/list-objects.ts';
 import { shapeList, shapeObject } from '../../../shared/api/response-shape.ts';
+import { compressedIfLarge, payloadBytes, RESPONSE_BYTES_MAX } from '../../../shared/api/response-size.ts';
 import { defined } from '../../../shared/defined.ts';
 import { asDefinition, withTermination } from '../../../shared/kinds/customresourcedefinitions/definition.ts';
 import { customresourcedefinitions } from '../../../shared/kinds/customresourcedefinitions/serve.ts';
@@ -213,20 +214,32 @@ function deletedBody({ descriptor, shape, nowMs }: Call, { object, removed }: De
   return status.deleted(status.deletedDetails(descriptor, object.metadata.name ?? '', object.metadata.uid ?? ''));
 }
 
+/** Length of the JSON of the objects in memory, in characters. Of further ones only the names are kept. */
+const LISTED_CHARACTERS_MAX = 4_500_000;
+
 /** Deletes the listed objects one by one, as upstream. Objects that are created in the meantime are not deleted. */
 export async function removeCollection(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
   const { descriptor, target, request } = call;
   const requested = await deleteBodyOf(request);
-  const listed = await listObjects(dependencies.storageOf(descriptor), descriptor, {
-    namespace: target.namespace,
-    limit: limitOf(request.query),
-    continueToken: request.query.get('continue') ?? '',
-    ...selectorsOf(descriptor, request.query),
-    nowMs: call.nowMs,
-  });
+  const limit = limitOf(request.query);
+  const pageAfter = (continueToken: string) =>
+    listObjects(dependencies.storageOf(descriptor), descriptor, {
+      namespace: target.namespace,
+      limit,
+      charactersMax: LISTED_CHARACTERS_MAX,
+      continueToken,
+      ...selectorsOf(descriptor, request.query),
+      nowMs: call.nowMs,
+    });
+  let page = await pageAfter(request.query.get('continue') ?? '');
+  const listed = page;
+  const names = page.items.map(({ metadata }) => metadata);
+  while (limit === 0 && page.continueToken !== '') {
+    page = await pageAfter(page.continueToken);
+    names.push(...page.items.map(({ metadata: { namespace, name } }) => defined({ namespace, name })));
+  }
   const dryRun = isDryRun(requested);
-  for (const { metadata } of listed.items) {
-    const { namespace = '', name = '' } = metadata;
+  for (const { namespace = '', name = '' } of names) {
     // A DELETE of a system class by name is refused, so a DELETE of the collection skips it.
     if (descriptor === priorityclasses && isSystemPriorityClass(name)) continue;
     if (isDefaultPolicy(descriptor, name)) continue;
@@ -238,5 +251,15 @@ export async function removeCollection(dependencies: ServeDependencies, call: Ca
       if (!isStatusError(error) || error.status.code !== 404) throw error;
     }
   }
-  return json(200, shapeList(descriptor, listed, call.shape, call.nowMs));
+  return listOfDeleted(dependencies, call, limit === 0 ? { ...listed, continueToken: '' } : listed);
+}
+
+/** As many of the objects as one response may have. */
+function listOfDeleted({ gzip }: ServeDependencies, call: Call, listed: ListedPage): HttpResponse {
+  const { descriptor, request, shape, nowMs } = call;
+  for (let { items } = listed; ; items = items.slice(0, Math.floor(items.length / 2))) {
+    const answer = json(200, shapeList(descriptor, { ...listed, items }, shape, nowMs));
+    const sent = compressedIfLarge(request, answer, gzip);
+    if (items.length === 0 || payloadBytes(sent) <= RESPONSE_BYTES_MAX) return sent;
+  }
 }
