@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { ObjectMeta } from '../kinds/types.ts';
 import { causeText } from './status.ts';
 import { validateMetadata, validateMetadataUpdate } from './validate-metadata.ts';
-import { subdomainName } from './validate-names.ts';
+import { pathSegmentName, subdomainName } from './validate-names.ts';
 
 const clusterScoped = { namespaced: false, name: subdomainName };
 const namespaced = { namespaced: true, name: subdomainName };
@@ -48,6 +48,13 @@ describe('metadata of a new object', () => {
     expect(created({ name: 'a', ownerReferences: [owner, { ...owner, name: 'other' }] })).toEqual([
       expect.stringContaining('Only one reference can have Controller set to true'),
     ]);
+  });
+
+  it('has a name that a request may have, of every kind', () => {
+    const named = (name: string) => created({ name }, { namespaced: false, name: pathSegmentName });
+    expect(named('x'.repeat(253))).toEqual([]);
+    expect(named('\u20ac'.repeat(85))).toEqual([expect.stringContaining('must be no more than 253 characters')]);
+    expect(created({ name: 'x'.repeat(254) })).toHaveLength(1);
   });
 
   it('has at most forty owners, with uids that fit a key', () => {

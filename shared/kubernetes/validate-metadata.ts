@@ -5,8 +5,16 @@
 
 import type { KubeObject, ObjectMeta, OwnerReference } from '../kinds/types.ts';
 import { forbiddenField, immutable, invalidValue, nonNegative, required, tooLong, tooMany } from './causes.ts';
+import { NAME_LENGTH_MAX } from './kubernetes.ts';
 import type { Cause } from './status.ts';
-import { byteLength, labelName, labelValueErrors, type NameRule, qualifiedNameErrors } from './validate-names.ts';
+import {
+  byteLength,
+  labelName,
+  labelValueErrors,
+  type NameRule,
+  qualifiedNameErrors,
+  tooLongText,
+} from './validate-names.ts';
 
 /** Total length of the keys and values of all annotations of an object. Bytes, as upstream (256 KiB). */
 export const ANNOTATIONS_BYTES_MAX = 256 * 1024;
@@ -96,6 +104,12 @@ export function validateOwnerReferences(references: readonly OwnerReference[] | 
   return causes;
 }
 
+/** Upstream has no bound for the names of some kinds. Here no request finds an object by a longer name. */
+function nameErrors(name: string, rules: MetadataRules): string[] {
+  const errors = rules.name(name, false);
+  return errors.length === 0 && byteLength(name) > NAME_LENGTH_MAX ? [tooLongText(NAME_LENGTH_MAX)] : errors;
+}
+
 /** Metadata of a new object, with the name that was generated from generateName. */
 export function validateMetadata(meta: ObjectMeta, rules: MetadataRules): Cause[] {
   const causes: Cause[] = [];
@@ -107,7 +121,7 @@ export function validateMetadata(meta: ObjectMeta, rules: MetadataRules): Cause[
   }
   const name = meta.name ?? '';
   if (name === '') causes.push(required('metadata.name', 'name or generateName is required'));
-  else for (const error of rules.name(name, false)) causes.push(invalidValue('metadata.name', name, error));
+  else for (const error of nameErrors(name, rules)) causes.push(invalidValue('metadata.name', name, error));
   const namespace = meta.namespace ?? '';
   if (rules.namespaced) {
     if (namespace === '') causes.push(required('metadata.namespace'));
