@@ -55,6 +55,13 @@ describe('a body in protobuf', () => {
     expect(created.headers['warning']).toBeUndefined();
   });
 
+  it('may have more packed numbers than a call has arguments', async () => {
+    const groups = field(4, new Uint8Array(380_000).fill(1));
+    const body = envelope('v1', 'Pod', field(1, field(1, 'p')), field(2, field(14, groups)));
+    const { code, text } = await apiInMemory().send('POST', PODS, { body, contentType: PROTOBUF });
+    expect([code, text]).toEqual([400, expect.stringContaining('supplementalGroups has 380000 members')]);
+  });
+
   it('may leave its type to the path', async () => {
     const body = envelope('', '', field(1, field(1, 'team')));
     expect(await apiInMemory().send('POST', '/api/v1/namespaces', { body, contentType: PROTOBUF })).toMatchObject({

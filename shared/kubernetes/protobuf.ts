@@ -109,7 +109,8 @@ function decodeMessage(place: Place, message: ProtoMessage, bytes: Uint8Array, o
     } else if (shape === 'list') {
       const items = (object[name] ?? []) as unknown[];
       object[name] = items;
-      if (isPacked(type, wire)) items.push(...packedNumbers(bytesOf(wire)));
+      // One by one: a body has more numbers than a call has arguments.
+      if (isPacked(type, wire)) for (const number of packedNumbers(bytesOf(wire))) items.push(number);
       else items.push(decodeField(place, type, wire));
     } else if (name === '' && 'message' in type) {
       decodeMessage(place, table.messageNamed(type.message), bytesOf(wire), object);
