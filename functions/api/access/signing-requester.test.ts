@@ -54,7 +54,7 @@ const makeToken = (more: object = {}) => {
 const counts = () => items.items('control').filter(({ pk }) => pk === 'signing-requests');
 
 describe('a machine', () => {
-  it('whose name was chosen for its hash uses up no requests of another one', async () => {
+  it('uses up no requests of another one, also with a name that was chosen for its hash', async () => {
     // Both have the same textHash (shared/text.ts).
     const [chosen, other] = ['system:node:n98078', 'system:node:n650212'];
     const asked = (username: string) => refuse({ user: { ...node, username }, signerName: 'example.com/own' });
