@@ -414,6 +414,48 @@ describe('the server of names', () => {
     socket.destroy();
   });
 
+  it('keeps no more answers for a client that does not read them than its connection holds', async () => {
+    const long = Array.from({ length: 240 }, () => ({ name: 'x', type: 'TXT' as const, data: 'x'.repeat(250) }));
+    const own = await serve({
+      answer: (name) =>
+        name === 'web.cluster.local'
+          ? address(name, '10.96.0.10')
+          : { kind: 'records', answers: long, additionals: [] },
+      onQuestion: (outcome) => outcomes.push(outcome),
+    });
+    onTestFinished(() => own.close());
+    const asked = 300;
+    const bytes = encode({ type: 'query', id: 1, questions: [{ name: 'x', type: 'TXT' }] });
+    const framed = Buffer.concat([Buffer.from([0, bytes.length]), bytes]);
+    const greedy = connect({ port: own.port, host: HOST, localAddress: '127.0.0.2' });
+    onTestFinished(() => void greedy.destroy());
+    greedy.write(Buffer.concat(Array.from({ length: asked }, () => framed)));
+    // Meanwhile the server has time to answer the others.
+    const others = createSocket('udp4');
+    onTestFinished(() => void others.close());
+    const question = encode({ type: 'query', id: 2, questions: [{ name: 'web.cluster.local', type: 'A' }] });
+    for (let count = 0; count < asked; count += 1) {
+      others.send(question, own.port, HOST);
+      await once(others, 'message');
+    }
+    expect(outcomes.length).toBeGreaterThan(asked);
+    // 300 answers are 19 MB; the kernel holds 10 MB at most.
+    expect(outcomes.length - asked).toBeLessThan(asked);
+  });
+
+  it('leaves connections to others when one client keeps as many as it can', async () => {
+    const greedy = Array.from({ length: 70 }, () =>
+      connect({ port: server.port, host: HOST, localAddress: '127.0.0.2' }),
+    );
+    onTestFinished(() => {
+      for (const socket of greedy) socket.destroy();
+    });
+    for (const socket of greedy) socket.on('error', () => undefined).resume();
+    const isRefused = (): boolean => greedy.filter(({ closed }) => closed).length === 38;
+    await until(isRefused, { withinMs: 5_000, everyMs: 5 });
+    expect(await resolver().resolve4('many.cluster.local')).toHaveLength(200);
+  });
+
   it('asks others no more questions at a time than its bounds, and still answers names of the cluster', async () => {
     const silent = createSocket('udp4');
     await new Promise<void>((resolve) => silent.bind(0, HOST, resolve));

@@ -20,6 +20,7 @@ import {
   TRUNCATED_RESPONSE,
 } from 'dns-packet';
 import { defined } from '../../../shared/defined.ts';
+import { written } from '../../../shared/host/written.ts';
 import type { QuestionOutcome } from '../../app/services/service-parts.ts';
 import type { NameAnswer, NameRecord } from '../../rules/services/names.ts';
 import { TTL_SECONDS } from '../../rules/services/names.ts';
@@ -36,7 +37,9 @@ const CLIENT_FORWARDS_MAX = 128;
 const QUESTIONS_PER_SECOND_MAX = 2_000;
 const CLIENT_QUESTIONS_PER_SECOND_MAX = 1_000;
 const SECOND_MS = 1_000;
+/** Together and of one client: one that keeps all it can leaves as many to others. */
 const CONNECTIONS_MAX = 64;
+const CLIENT_CONNECTIONS_MAX = 32;
 const RESOLVERS_MAX = 3;
 /** Three that do not answer are known before a client gives up after 5 s. */
 const RESOLVER_MS = 1_500;
@@ -135,6 +138,8 @@ class Questions {
   /** Questions to resolvers now. */
   readonly #forwards = new Set<{ readonly client: string }>();
   readonly #rate = new QuestionRate();
+  /** Of open connections. */
+  readonly #clients: string[] = [];
 
   constructor(options: NameServerOptions) {
     this.#options = options;
@@ -155,6 +160,12 @@ class Questions {
   /** One question after the other: the answers are in their order. */
   serve(socket: Socket): void {
     const client = String(socket.remoteAddress);
+    if (this.#clients.filter((each) => each === client).length >= CLIENT_CONNECTIONS_MAX) {
+      socket.destroy();
+      return;
+    }
+    this.#clients.push(client);
+    socket.on('close', () => this.#clients.splice(this.#clients.indexOf(client), 1));
     addAbortSignal(this.#stop.signal, socket);
     // An error has destroyed the socket.
     socket.on('error', () => undefined);
@@ -166,9 +177,11 @@ class Questions {
       if (first === undefined) return;
       received = Buffer.alloc(0);
       socket.pause();
-      void this.#reply(first.message, 'tcp', client).then((answer) => {
+      void this.#reply(first.message, 'tcp', client).then(async (answer) => {
         if (answer === undefined) socket.destroy();
-        else socket.write(framed(answer));
+        // A client that does not read its answers gets no more: they would wait in the memory of the agent.
+        else await written(socket, framed(answer));
+        if (socket.destroyed) return;
         socket.unshift(first.rest);
         socket.resume();
       });
