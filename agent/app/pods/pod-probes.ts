@@ -144,6 +144,8 @@ class ProbeWorker {
   #container: RunningContainer | undefined;
   #podIp: string | undefined;
   #state: ProbeState | undefined;
+  /** When this run has had its delay. Monotonic milliseconds. */
+  #delayedUntilMs = 0;
 
   constructor(subject: Subject, dependencies: PodProbesDependencies, callbacks: WorkerCallbacks) {
     this.#subject = subject;
@@ -167,6 +169,7 @@ class ProbeWorker {
     // A pod does not become unready because the agent was restarted.
     const was = kind === 'startup' ? before?.started : before?.ready;
     this.#state = initialState(kind, containerId, this.#state === undefined && was === true);
+    this.#delayedUntilMs = this.#dependencies.time.monotonicMs() + this.#delayLeftMs();
     this.wake();
   }
 
@@ -196,8 +199,14 @@ class ProbeWorker {
     const container = this.#container?.state;
     const isDue = state !== undefined && !state.onHold && container?.kind === 'running' && this.#callbacks.isStarted();
     if (!isDue || (kind === 'startup' && state.result === 'success')) return periodMs(probe);
-    const ranMs = this.#dependencies.time.nowMs() - container.startedAtMs;
-    const delayMs = (probe.initialDelaySeconds ?? 0) * 1_000;
+    return Math.max(0, this.#delayedUntilMs - this.#dependencies.time.monotonicMs());
+  }
+
+  /** By the wall clock, which the run before this agent has. Read once: a clock that is set later ends no delay. */
+  #delayLeftMs(): number {
+    const { state } = this.#container ?? {};
+    const delayMs = (this.#subject.probe.initialDelaySeconds ?? 0) * 1_000;
+    const ranMs = state?.kind === 'running' ? this.#dependencies.time.nowMs() - state.startedAtMs : 0;
     // A clock that was set back must not delay the probe by more than its delay.
     return Math.min(delayMs, Math.max(0, delayMs - ranMs));
   }
