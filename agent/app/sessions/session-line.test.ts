@@ -428,11 +428,24 @@ describe('the sessions of a line', () => {
     expect(connections).toHaveLength(2);
   });
 
-  it('wait longer after each failure of the line, anew after a line that was open, and not when the agent stops', async () => {
+  it('wait longer after each line that ends at once', async () => {
+    const { time, stop, paths } = line((count) => {
+      const closed = connection();
+      closed.side.close();
+      // Otherwise an agent without waits would never return here.
+      if (count === 50) stop.abort();
+      return { kind: 'opened', connection: closed.side };
+    });
+    await time.pass(15_000);
+    expect(time.waits).toEqual([1_000, 2_000, 4_000, 8_000, 16_000]);
+    expect(paths).toHaveLength(5);
+  });
+
+  it('wait longer after each failure of the line, anew after a line that lasted, and not when the agent stops', async () => {
     const { time, stop, connections, running } = line((count) => (count === 4 ? undefined : FAILURES[1]));
     await time.pass(3_000);
     expect(time.waits).toEqual([1_000, 2_000, 4_000]);
-    await time.pass(4_000);
+    await time.pass(4_000 + 10_000);
     connections[0]?.side.close();
     await time.pass(1_000);
     expect(time.waits).toEqual([1_000, 2_000, 4_000, 1_000, 2_000]);

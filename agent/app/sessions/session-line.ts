@@ -15,6 +15,8 @@ import { runSession, type SessionParts } from './run-session.ts';
 
 /** Sessions at once. The API opens no more for one node. */
 const SESSIONS_MAX = 400;
+/** A line that lasted has not failed. Milliseconds. */
+const LINE_LASTED_MS = 10_000;
 /** A change of a container is seen at once. Milliseconds. */
 const CHECK_EVERY_MS = 3_600_000;
 
@@ -33,6 +35,7 @@ export class SessionLine {
   readonly #sessions = new Map<string, SessionConnection>();
   #opening = 0;
   #line: SessionConnection | undefined;
+  #isUnneeded = false;
   #wake = new AbortController();
 
   constructor(dependencies: SessionLineDependencies) {
@@ -52,16 +55,21 @@ export class SessionLine {
         continue;
       }
       const opening = await sessionApi.open(linePath(nodeName));
-      if (opening.kind === 'opened') {
-        failures = 0;
-        await this.#follow(opening.connection);
-        continue;
-      }
       const status = opening.kind === 'refused' ? opening.status : 0;
-      log.debug('no line for sessions', {
-        status,
-        cause: opening.kind === 'failed' ? describeError(opening.cause) : undefined,
-      });
+      if (opening.kind === 'opened') {
+        const openedAtMs = time.monotonicMs();
+        const isUnneeded = await this.#follow(opening.connection);
+        if (isUnneeded || time.monotonicMs() - openedAtMs >= LINE_LASTED_MS) {
+          failures = 0;
+          continue;
+        }
+        // An API that closes each line at once, as for a second machine with the same key, is not asked without end.
+      } else {
+        log.debug('no line for sessions', {
+          status,
+          cause: opening.kind === 'failed' ? describeError(opening.cause) : undefined,
+        });
+      }
       await time.sleep(lineWaitMs(opening.kind, status, failures, fraction()), stop);
       failures += 1;
     }
@@ -74,12 +82,16 @@ export class SessionLine {
   async #onChange(): Promise<void> {
     this.#wake.abort();
     const line = this.#line;
-    if (line !== undefined && !(await this.#isNeeded())) line.close();
+    if (line === undefined || (await this.#isNeeded())) return;
+    this.#isUnneeded = true;
+    line.close();
   }
 
-  async #follow(line: SessionConnection): Promise<void> {
+  /** Until it ends. Whether this machine has ended it, because nothing runs. */
+  async #follow(line: SessionConnection): Promise<boolean> {
     const { stop } = this.#dependencies;
     this.#line = line;
+    this.#isUnneeded = false;
     if (stop.aborted) line.close();
     for await (const bytes of line) {
       const message = lineMessageOf(new TextDecoder().decode(bytes));
@@ -88,6 +100,7 @@ export class SessionLine {
       else this.#sessions.get(message.ended)?.destroy();
     }
     this.#line = undefined;
+    return this.#isUnneeded;
   }
 
   /** Never rejects. */
