@@ -174,6 +174,20 @@ describe('resources', () => {
   });
 });
 
+it('is found by name in a pod of many containers without a look at each of them', () => {
+  let reads = 0;
+  const containers = Array.from({ length: 200 }, (_, index) => ({
+    get name() {
+      reads += 1;
+      return `c${index}`;
+    },
+    resources: requests('1'),
+  }));
+  const pod: KubePod = { metadata: { name: 'p' }, spec: { containers } };
+  for (let index = 0; index < 200; index += 1) expect(resourcesOf(pod, `c${index}`)).toEqual(requests('1'));
+  expect(reads).toBeLessThan(1_000);
+});
+
 it('is reported as an event with all resources, sorted', () => {
   const pod = podOf('p', { requests: { memory: '1Gi', cpu: '1' }, limits: { memory: '2Gi' } });
   const shown = '{"name":"main","resources":{"limits":{"memory":"2Gi"},"requests":{"cpu":"1","memory":"1Gi"}}}';

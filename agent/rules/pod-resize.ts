@@ -44,10 +44,15 @@ const resizable = ({ spec = {} }: KubePod): readonly Container[] => [
   ...(spec.containers ?? []),
 ];
 
+/** By pod, which does not change: a pod of n containers is asked n times. */
+const RESOURCES = new WeakMap<KubePod, ReadonlyMap<string, ResourceRequirements>>();
+
 /** Undefined: the pod has no such container that can be resized. */
 export function resourcesOf(pod: KubePod, name: string): ResourceRequirements | undefined {
-  const container = resizable(pod).find((each) => each.name === name);
-  return container && (container.resources ?? {});
+  const byName =
+    RESOURCES.get(pod) ?? new Map(resizable(pod).map(({ name: own = '', resources = {} }) => [own, resources]));
+  RESOURCES.set(pod, byName);
+  return byName.get(name);
 }
 
 /** The pod with other resources of its containers; the same object if these are no others. */

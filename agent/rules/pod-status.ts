@@ -69,8 +69,9 @@ function place(
   reason: 'ContainerCreating' | 'PodInitializing',
   { probed, running }: { readonly probed: ProbedReadiness; readonly running: RunningPod | undefined },
 ): PlacedContainer[] {
+  const byName = new Map(containers.map((each) => [each.name, each]));
   return specs.map((spec) => {
-    const found = containers.find(({ name }) => name === spec.name) ?? {
+    const found = byName.get(spec.name) ?? {
       name: spec.name,
       state: { kind: 'waiting', reason },
       restartCount: 0,
