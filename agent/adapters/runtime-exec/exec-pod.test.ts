@@ -218,6 +218,20 @@ describe('a pod with a rule that restarts all containers', () => {
     }
   });
 
+  it('tries again a kill that fails, after growing waits, with one event for each run', async () => {
+    await startAll();
+    engine.ignored.set('main', ['SIGKILL']);
+    engine.exit('cause', 42);
+    await time.pass(150_000);
+    // Each attempt lasts 10 s, and then waits for 10 s, 20 s, 40 s …
+    expect(engine.logged).toEqual(Array.from({ length: 4 }, () => 'warn a pod is not restarted yet'));
+    expect(events).toEqual(['sidecar', 'main'].map((name) => `Normal Killing: Stopping container ${name}`));
+    engine.taken();
+    engine.exit('main');
+    await time.pass(LOOK_MS);
+    expect([await restartsAll(), starts()]).toEqual([false, ['init']]);
+  });
+
   it('the next agent continues it', async () => {
     await startAll();
     engine.ignored.set('main', ['SIGKILL']);

@@ -48,7 +48,7 @@ import type { MarkedProcess, ProcessTable } from './process-table.ts';
 
 /** Wait before a container is started again after the machine lacked resources. Milliseconds. */
 const START_AGAIN_MS = 10_000;
-/** Before the objects that a container refers to are read again. */
+/** Before the objects that a container refers to are read again, or all containers are killed again. */
 const CONFIG_WAITS: Backoff = { firstMs: START_AGAIN_MS, limitMs: 60_000 };
 const CONFIG_ERROR = 'CreateContainerConfigError';
 const CREATING = 'ContainerCreating';
@@ -88,6 +88,9 @@ export class ExecPod {
   readonly #configFaults = new Map<string, number>();
   #isReadingInputs = false;
   #isRestartingAll = false;
+  /** Failed kills of all containers in a row, and when the next one is due on the monotonic clock. */
+  #failedKills = 0;
+  #killAgainAtMs = 0;
   /** This agent has asked for it. Before that, a container may have been tried without its inputs. */
   #isWanted = false;
 
@@ -500,16 +503,24 @@ export class ExecPod {
     this.advance();
   }
 
-  /** Kills the containers that still run, then starts the pod anew. The next check tries again what failed. */
+  /** Kills the containers that still run, then starts the pod anew. A later check tries again what failed. */
   #restartAll(): void {
     const processes = this.#processes;
+    const { time, log } = this.#dependencies;
     if (processes.record.restartsAllFor === undefined || this.#isRestartingAll) return;
+    if (time.monotonicMs() < this.#killAgainAtMs && processes.running().length > 0) return;
     this.#isRestartingAll = true;
     void this.#stop
       .kill()
-      .then(() => processes.guarded(() => this.#startAnew()))
+      .then(() => {
+        this.#failedKills = 0;
+        this.#killAgainAtMs = 0;
+        processes.guarded(() => this.#startAnew());
+      })
       .catch((cause: unknown) => {
-        this.#dependencies.log.warn('a pod is not restarted yet', { podUid: processes.uid, cause: String(cause) });
+        this.#killAgainAtMs = time.monotonicMs() + backoffMs(CONFIG_WAITS, this.#failedKills);
+        this.#failedKills += 1;
+        log.warn('a pod is not restarted yet', { podUid: processes.uid, cause: String(cause) });
       })
       .then(() => {
         this.#isRestartingAll = false;

@@ -25,6 +25,8 @@ export class PodStop {
   readonly #dependencies: PodStopDependencies;
   /** Deadline of the current stop. Monotonic milliseconds. */
   #underWay: { deadlineMs: number; readonly over: Promise<void> } | undefined;
+  /** The runs, by containerId, that the last `kill` was for. */
+  #killed: ReadonlySet<string> = new Set();
 
   constructor(processes: PodProcesses, dependencies: PodStopDependencies) {
     this.#processes = processes;
@@ -104,9 +106,13 @@ export class PodStop {
 
   /** Kills all containers of a pod that keeps running, without hooks and grace. @throws Error as `stop` */
   async kill(): Promise<void> {
-    for (const { name } of this.#processes.running()) {
+    const running = this.#processes.running();
+    for (const { name, containerId = '' } of running) {
+      // A kill that failed is repeated.
+      if (this.#killed.has(containerId)) continue;
       this.#dependencies.onEvent({ type: 'Normal', reason: 'Killing', message: `Stopping container ${name}` });
     }
+    this.#killed = new Set(running.map(({ containerId = '' }) => containerId));
     await this.#dependencies.engine.endStarts();
     await this.#killRunning();
   }
