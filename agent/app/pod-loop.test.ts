@@ -461,6 +461,23 @@ describe('a deleted pod', () => {
   });
 });
 
+it('a pod that is active for longer than its deadline fails, and does not start again', async () => {
+  await bind('web', { activeDeadlineSeconds: 90 });
+  await running();
+  await pass(89_000);
+  expect(await stored('web')).toMatchObject({ status: { phase: 'Running' } });
+  await pass(3_000);
+  expect(await stored('web')).toMatchObject({
+    status: {
+      phase: 'Failed',
+      reason: 'DeadlineExceeded',
+      message: 'Pod was active on the node longer than the specified deadline',
+      containerStatuses: [{ ready: false, state: { terminated: {} } }],
+    },
+  });
+  expect(events.filter((event) => /Deadline/.test(event))).toHaveLength(1);
+});
+
 describe('an API that cannot be reached', () => {
   it('leaves pods running, and is requested again with growing waits', async () => {
     await bind('web');

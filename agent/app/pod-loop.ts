@@ -28,6 +28,7 @@ import type { PodStatus } from '../rules/shutdown-status.ts';
 import { isMirrorOf } from '../rules/static-pod.ts';
 import { waitAtMost } from './bounded-wait.ts';
 import { listPods } from './pod-list.ts';
+import { ActiveDeadlines } from './pods/active-deadlines.ts';
 import type { PodLoopDependencies } from './pods/dependencies.ts';
 import { OfflineStops } from './pods/offline-stops.ts';
 import { PodAdmissions } from './pods/pod-admissions.ts';
@@ -112,12 +113,14 @@ class ListingPodLoop implements PodLoop {
     this.#dependencies = dependencies;
     this.#admissions = new PodAdmissions(dependencies, this.#entries);
     this.#resizes = new PodResizes(dependencies, this.#entries);
-    this.#offline = new OfflineStops({
+    const stops = {
       ...dependencies,
       entries: this.#entries,
-      request: (entry) => this.#workers.request(entry),
+      request: (entry: PodEntry) => this.#workers.request(entry),
       stopSignal: () => this.#stop,
-    });
+    };
+    this.#offline = new OfflineStops(stops);
+    const deadlines = new ActiveDeadlines(stops);
     this.#workers = new PodWorkers({
       ...dependencies,
       entries: this.#entries,
@@ -125,6 +128,7 @@ class ListingPodLoop implements PodLoop {
       isStopping: () => this.#isStopping(),
       requestList: () => this.podsChanged(),
       onRetry: () => this.#wake.abort(),
+      onStep: () => deadlines.watch(),
       remember: () => this.#remember(),
     });
     permits?.connect({

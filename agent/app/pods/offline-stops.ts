@@ -156,7 +156,7 @@ export class OfflineStops {
         graceSeconds,
         change: (status) => offlineStoppedStatus(status, message, time.nowMs()),
         done: Promise.withResolvers<void>(),
-        isOfflineStop: true,
+        isFinal: true,
       };
       recordEvent(entry.pod, { type: 'Warning', reason: OFFLINE_STOP, message });
       log.warn('a pod is stopped without the API', { ...logFields(entry), why: message, graceSeconds });

@@ -47,13 +47,13 @@ it('is sorted by age, then by name', () => {
   expect(entries.sort(byAge).map(({ pod }) => pod.metadata.name)).toEqual(['z', 'c', 'a', 'b']);
 });
 
-it('is wanted again when the API does not know yet that it was terminated, unless by an offline stop', () => {
+it('is wanted again when the API does not know yet that it was terminated, unless for good', () => {
   const kill = { graceSeconds: 0, change: (status: PodStatus) => status, done: Promise.withResolvers<void>() };
   const entry = { ...newPodEntry(podOf('a'), true), admission: 'admitted' as const, status: { phase: 'Running' } };
   const ended = { ...entry, status: { phase: 'Failed' } };
   expect([entry, ended].map(isWantedAgain)).toEqual([true, false]);
   expect(isWantedAgain({ ...ended, kill })).toBe(true);
-  expect(isWantedAgain({ ...ended, kill: { ...kill, isOfflineStop: true } })).toBe(false);
+  expect(isWantedAgain({ ...ended, kill: { ...kill, isFinal: true } })).toBe(false);
 });
 
 it.each<[string, Partial<PodEntry>, boolean]>([

@@ -14,8 +14,8 @@ export interface PodKill {
   /** Returns the last status of the pod. `status`: the one that follows from its containers. */
   readonly change: (status: PodStatus) => PodStatus;
   readonly done: PromiseWithResolvers<void>;
-  /** The pod had no answered heartbeat for too long. */
-  readonly isOfflineStop?: boolean;
+  /** It ends the pod for good, also before the API knows it: no restart without the API starts it again. */
+  readonly isFinal?: boolean;
 }
 
 export type PendingResize = NonNullable<ResizeProgress['pending']> & { readonly sinceMs: number };
@@ -49,6 +49,8 @@ export interface PodEntry {
   mayRun: boolean;
   /** The runtime has stopped it. */
   stopped: boolean;
+  /** Its start, by the uptime of the machine; a negative one was before its boot. Milliseconds. */
+  activeSinceMs?: number;
   kill?: PodKill;
   /** The newest status; undefined before this agent computed one. */
   status?: PodStatus;
@@ -117,13 +119,13 @@ export const countsOnNode = (entry: PodEntry): boolean =>
 /**
  * Whether it runs again after a restart without the API: what the API wants, and has not ended by itself. A pod that
  * the agent terminated, such as for a shutdown of the machine, has not ended as long as the API does not know it. One
- * that an offline stop terminated has ended.
+ * that an offline stop or its deadline terminated has ended.
  */
 export function isWantedAgain(entry: PodEntry): boolean {
   if (!entry.present || entry.admission !== 'admitted' || isDeleted(entry) || hasEnded(entry.pod)) return false;
   if (isStaticPod(entry.pod)) return false;
   if (!isTerminal(entry.status)) return true;
-  const isKilled = entry.kill !== undefined && entry.kill.isOfflineStop !== true;
+  const isKilled = entry.kill !== undefined && entry.kill.isFinal !== true;
   return isKilled && entry.reported !== JSON.stringify(entry.status);
 }
 

@@ -71,6 +71,7 @@ beforeEach(() => {
       remembered += 1;
     },
     onRetry: () => void seen.push(`retry at ${entry.retryAtMs}`),
+    onStep: () => {},
   });
 });
 

@@ -14,6 +14,8 @@ const FAILURES_MAX = 10;
 export interface PodWorkersDependencies extends PodSyncDependencies {
   /** Called when `retryAtMs` of a pod was set. */
   readonly onRetry: () => void;
+  /** Called after each step. */
+  readonly onStep: () => void;
 }
 
 export class PodWorkers {
@@ -54,6 +56,7 @@ export class PodWorkers {
       }
       // A pod may have been removed.
       void this.#dependencies.remember();
+      this.#dependencies.onStep();
     } while (entry.syncAgain && !this.#dependencies.isStopping());
   }
 
