@@ -33,6 +33,15 @@ it('refuses a pod that needs what this node does not declare', () => {
   expect(admit(asking({}, { hostNetwork: true, hostUsers: true })).kind).toBe('admitted');
 });
 
+it('refuses a pod that may have no groups of its image, as a node without that feature', () => {
+  expect(admit(asking({}, { securityContext: { supplementalGroupsPolicy: 'Strict' } }))).toEqual({
+    kind: 'refused',
+    reason: 'SupplementalGroupsPolicyNotSupported',
+    message: 'SupplementalGroupsPolicy=Strict is not supported in this node',
+  });
+  expect(admit(asking({}, { securityContext: { supplementalGroupsPolicy: 'Merge' } })).kind).toBe('admitted');
+});
+
 describe('room on the node', () => {
   it('admits what just fits beside the others', () => {
     expect(reasonOf(admit(asking({ cpu: '500m', memory: '1Gi' }), { others: [asking({ cpu: '1500m' })] }))).toBe(

@@ -165,6 +165,13 @@ export function admitPod({ pod, node, others, operatingSystem, declaredFeatures 
   if (system !== '' && system !== operatingSystem) {
     return refused('PodOSNotSupported', "Failed to admit pod as the OS field doesn't match node OS");
   }
+  // Groups of the image's own /etc/group would be added nevertheless.
+  if (recordOf(spec['securityContext'])['supplementalGroupsPolicy'] === 'Strict') {
+    return refused(
+      'SupplementalGroupsPolicyNotSupported',
+      'SupplementalGroupsPolicy=Strict is not supported in this node',
+    );
+  }
   const short = resourceShortage(pod, others, allocatableOf(node));
   if (short !== undefined) return short;
   if (!matchesNodeAffinity(pod, labels, node.metadata.name ?? '')) {

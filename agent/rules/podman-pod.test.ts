@@ -159,6 +159,13 @@ describe('a container in podman', () => {
     ]);
   });
 
+  it('is refused with user ids of its own', () => {
+    const hostUsers = (own: boolean): KubePod => ({ metadata: { uid: 'u' }, spec: { hostUsers: own } });
+    const message = 'hostUsers: false is not supported on this node';
+    expect(planOf({}, { pod: hostUsers(false) })).toEqual({ kind: 'refused', message });
+    expect(planOf({}, { pod: hostUsers(true) }).kind).toBe('create');
+  });
+
   it.each([
     [{ runAsNonRoot: true, runAsUser: 0 }, '', "container's runAsUser breaks non-root policy"],
     [{ runAsNonRoot: true }, '', 'container has runAsNonRoot and image will run as root'],

@@ -9,6 +9,7 @@ import { listOf, numberOf, recordOf, recordsOf, textOf } from '../../shared/kube
 import type { ContainerMount } from '../ports/container-inputs.ts';
 import { expand } from './env.ts';
 import { unsupportedProbe } from './probe.ts';
+import { NO_USER_NAMESPACE } from './security-context.ts';
 import { fsGroupOf } from './volume-content.ts';
 
 export const podmanPodName = (podUid: string): string => `nodekeeper-${podUid}`;
@@ -223,6 +224,7 @@ function securityFault({ pod, container, imageUser }: PodmanContainerFacts): str
   for (const field of ['seccompProfile', 'appArmorProfile']) {
     if (recordOf(context[field])['type'] === 'Localhost') return notSupported(`${field}.localhostProfile`);
   }
+  if (pod.spec?.hostUsers === false) return NO_USER_NAMESPACE;
   const user = numberOf(context['runAsUser']);
   if (user === undefined && numberOf(context['runAsGroup']) !== undefined) {
     return 'runAsGroup is specified without a runAsUser';

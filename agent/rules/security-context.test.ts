@@ -53,6 +53,15 @@ describe('the security of a process', () => {
     expect(securityOf({}, context)).toEqual(refusal);
   });
 
+  it('refuses user ids of its own', () => {
+    const podOf = (hostUsers: boolean): KubePod => ({ metadata: {}, spec: { hostUsers } });
+    expect(processSecurity(podOf(false), { name: 'c' }, 0)).toEqual({
+      kind: 'refused',
+      message: 'hostUsers: false is not supported on this node',
+    });
+    expect(processSecurity(podOf(true), { name: 'c' }, 0).kind).toBe('security');
+  });
+
   const where = '(pod: "p_d(u)", container: c)';
   it.each<[string, object, number, string | undefined]>([
     ['root', { runAsUser: 0 }, 0, `container's runAsUser breaks non-root policy ${where}`],

@@ -27,6 +27,9 @@ export interface SecurityRefusal {
 
 const refused = (message: string): SecurityRefusal => ({ kind: 'refused', message });
 
+/** A pod that asked for user ids of its own must not run with those of the machine. */
+export const NO_USER_NAMESPACE = 'hostUsers: false is not supported on this node';
+
 /** @param agentUserId the user of a container that names none */
 export function processSecurity(
   pod: KubePod,
@@ -37,6 +40,7 @@ export function processSecurity(
   const context = { ...ofPod, ...container.securityContext };
   const unsupported = unsupportedField(context);
   if (unsupported !== undefined) return refused(`securityContext.${unsupported} is not supported on this node`);
+  if (pod.spec?.hostUsers === false) return refused(NO_USER_NAMESPACE);
   const userId = numberOf(context['runAsUser']);
   const rootFault = context['runAsNonRoot'] === true ? nonRootFault(pod, container, userId, agentUserId) : undefined;
   if (rootFault !== undefined) return refused(rootFault);
