@@ -87,7 +87,7 @@ export class SessionLine {
     line.close();
   }
 
-  /** Until it ends. Whether this machine has ended it, because nothing runs. */
+  /** Until it ends. Whether this side closed it, because nothing runs. */
   async #follow(line: SessionConnection): Promise<boolean> {
     const { stop } = this.#dependencies;
     this.#line = line;
