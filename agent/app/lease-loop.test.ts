@@ -11,6 +11,7 @@ import {
   timedOut,
   virtualTime,
 } from '../../test/support/agent-api.ts';
+import { SteppedTime } from '../../test/support/stepped-time.ts';
 import type { KubeAnswer, KubeRequest } from '../ports/kube-api.ts';
 import { firstWaitMs } from '../rules/lease.ts';
 import { createLeaseLoop, type LeaseLoopDependencies } from './lease-loop.ts';
@@ -250,6 +251,28 @@ describe('the lease loop', () => {
     expect(sent().slice(-2)).toEqual(['GET lease', 'PUT lease']);
     expect(time.waits.at(-1)).toBe(7_000);
     expect(loop.cached()?.metadata.resourceVersion).toBe('2');
+  });
+
+  it('says after a suspend, or a pause of the virtual machine, for how long there was no heartbeat', async () => {
+    const time = new SteppedTime(1_700_000_000_000);
+    const api = scriptedApi(() => answered(200, lease('1')));
+    const loop = createLeaseLoop(
+      { nodeName: 'edge-7', nodeLeaseDurationSeconds: 40 },
+      {
+        ...{ api, time, fraction: () => 0, log: silentLog, timeoutMs: 10_000 },
+        ...{ stop: new AbortController().signal, registerAgain: async () => false },
+      },
+    );
+    const silences: number[] = [];
+    loop.onBeat((_, silentMs) => silences.push(silentMs));
+    await loop.round();
+    time.suspend(600_000);
+    await loop.round();
+    time.setClock(900_000);
+    await loop.round();
+    time.setClock(-900_000);
+    await loop.round();
+    expect(silences).toEqual([0, 600_000, 900_000, 0]);
   });
 
   it.each([

@@ -33,7 +33,7 @@ import {
   servicesVersionOf,
   volumesVersionOf,
 } from '../rules/lease.ts';
-import type { ClockReading } from '../rules/offline-stop.ts';
+import { type ClockReading, clockReading, elapsedMs } from '../rules/offline-stop.ts';
 import { LeaseClient, type LeaseClientDependencies } from './lease-client.ts';
 
 export type LeaseLoopDependencies = Omit<
@@ -134,7 +134,7 @@ export function createLeaseLoop(
 
 /** Notifies of acknowledged heartbeats, and of the changes of pods and log requests that their answers report. */
 class AcknowledgedBeats {
-  readonly #time: Pick<AgentTime, 'nowMs' | 'monotonicMs'>;
+  readonly #time: Pick<AgentTime, 'nowMs' | 'uptimeMs'>;
   readonly #beatListeners: BeatListener[] = [];
   readonly #directListeners: DirectBeatListener[] = [];
   readonly #podsListeners: (() => void)[] = [];
@@ -145,10 +145,9 @@ class AcknowledgedBeats {
   #logsVersion: string | undefined;
   #volumesVersion: string | undefined;
   #servicesVersion: string | undefined;
-  /** Monotonic milliseconds. */
-  #lastAtMs: number | undefined;
+  #lastAt: ClockReading | undefined;
 
-  constructor(time: Pick<AgentTime, 'nowMs' | 'monotonicMs'>) {
+  constructor(time: Pick<AgentTime, 'nowMs' | 'uptimeMs'>) {
     this.#time = time;
   }
 
@@ -193,10 +192,11 @@ class AcknowledgedBeats {
     const podsVersion = podsVersionOf(lease);
     const havePodsChanged = podsVersion !== this.#podsVersion;
     this.#podsVersion = podsVersion;
-    const monotonicMs = this.#time.monotonicMs();
-    const silentMs = this.#lastAtMs === undefined ? 0 : monotonicMs - this.#lastAtMs;
-    this.#lastAtMs = monotonicMs;
-    for (const listener of this.#beatListeners) listener(this.#time.nowMs(), silentMs);
+    const at = clockReading(this.#time);
+    // With suspends, and with pauses by a hypervisor: the cluster counts them.
+    const silentMs = this.#lastAt === undefined ? 0 : elapsedMs(this.#lastAt, at);
+    this.#lastAt = at;
+    for (const listener of this.#beatListeners) listener(at.wallMs, silentMs);
     if (havePodsChanged) for (const listener of this.#podsListeners) listener();
     if (isLogRequested) for (const listener of this.#logListeners) listener();
     if (isVolumeAsked) for (const listener of this.#volumeListeners) listener();
