@@ -106,6 +106,19 @@ describe('the tokens of a pod', () => {
     expect(api.requests).toHaveLength(2);
   });
 
+  it('expire while the machine is suspended, too', async () => {
+    const { time, api, tokens } = world((_path, count) => (count === 1 ? issued('t1') : refused(503, 'no')));
+    const pod = podWith(sourceOf({}));
+    await tokens.renew(pod);
+    expect(tokens.nextRefreshMs() - time.monotonicMs()).toBe(0.8 * HOUR_MS);
+    time.suspend(0.9 * HOUR_MS);
+    expect(tokens.nextRefreshMs()).toBeLessThan(time.monotonicMs());
+    await tokens.renew(pod);
+    expect([api.requests.length, tokens.get(request).kind]).toEqual([2, 'token']);
+    time.suspend(0.2 * HOUR_MS);
+    expect(tokens.get(request).kind).toBe('failed');
+  });
+
   it('stay while they are valid and cannot be replaced, with a try each minute', async () => {
     const { time, tokens, api } = world((_path, count) => (count === 2 ? refused(503, 'x') : issued(`t${count}`)));
     await tokens.renew(podWith(sourceOf({})));

@@ -8,9 +8,9 @@ import type { AgentTime } from '../../ports/time.ts';
 import { answeredWith, describeAnswer, objectIn } from '../../rules/kube-answer.ts';
 import { type TokenRequest, type TokenValue, tokenKey, tokenRefreshMs, tokensOf } from '../../rules/volume-content.ts';
 
+/** Times are of the uptime clock: a token also expires while the machine is suspended. Milliseconds. */
 interface IssuedToken {
   readonly token: string;
-  /** Monotonic milliseconds. */
   readonly refreshAtMs: number;
   readonly expiresAtMs: number;
 }
@@ -48,7 +48,7 @@ export class AccountTokens {
   get(request: TokenRequest): TokenValue {
     const key = tokenKey(request);
     const issued = this.#issued.get(key);
-    if (issued !== undefined && issued.expiresAtMs > this.#dependencies.time.monotonicMs()) {
+    if (issued !== undefined && issued.expiresAtMs > this.#dependencies.time.uptimeMs()) {
       return { kind: 'token', token: issued.token };
     }
     return { kind: 'failed', message: this.#faults.get(key) ?? 'failed to fetch token: not requested yet' };
@@ -56,14 +56,16 @@ export class AccountTokens {
 
   /** Requests the tokens that are missing or due. */
   async renew(pod: KubePod): Promise<void> {
-    const nowMs = this.#dependencies.time.monotonicMs();
+    const nowMs = this.#dependencies.time.uptimeMs();
     const due = tokensOf(pod).filter((each) => (this.#issued.get(tokenKey(each))?.refreshAtMs ?? 0) <= nowMs);
     await Promise.all(due.map((each) => this.#request(pod, each)));
   }
 
   /** When the next token is due. Monotonic milliseconds; Infinity without tokens. */
   nextRefreshMs(): number {
-    return Math.min(...[...this.#issued.values()].map(({ refreshAtMs }) => refreshAtMs));
+    const { time } = this.#dependencies;
+    const refreshAtMs = Math.min(...[...this.#issued.values()].map((each) => each.refreshAtMs));
+    return refreshAtMs - time.uptimeMs() + time.monotonicMs();
   }
 
   async #request(pod: KubePod, request: TokenRequest): Promise<void> {
@@ -71,7 +73,7 @@ export class AccountTokens {
     const key = tokenKey(request);
     const account = pod.spec?.serviceAccountName ?? '';
     const answer = await api.send(tokenPost(pod, account, request));
-    const nowMs = time.monotonicMs();
+    const nowMs = time.uptimeMs();
     const { token, expirationTimestamp } =
       (answeredWith(answer, 200, 201) ? objectIn<TokenObject>(answer) : undefined)?.status ?? {};
     if (textOf(token) === '') {

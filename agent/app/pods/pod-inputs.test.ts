@@ -215,7 +215,7 @@ describe('the volumes of a pod', () => {
     await time.pass(0);
     await inputs.prepare(podOf('p1'));
     await time.pass(0);
-    expect(time.waits).toEqual([3_600_000, 300_000]);
+    expect(time.waits).toEqual([3_600_000, 60_000]);
     stop.abort();
     await running;
   });

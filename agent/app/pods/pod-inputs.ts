@@ -29,9 +29,11 @@ export const OBJECT_REFRESH_MS = 300_000;
 const REFRESH_JITTER = 0.1;
 /** Objects younger than this are not read again for another pod or container. Milliseconds. */
 const FRESH_MS = 10_000;
-/** Shortest and longest sleep of the refresh loop. Milliseconds. */
+/** Shortest and longest sleep of the refresh loop: what became due during a suspend is seen soon. Milliseconds. */
 const LOOP_MIN_MS = 1_000;
-const LOOP_MAX_MS = 3_600_000;
+const LOOP_MAX_MS = 60_000;
+/** The same while nothing will be due. */
+const LOOP_IDLE_MS = 3_600_000;
 
 export interface PodInputsDependencies {
   readonly api: KubeApi;
@@ -187,8 +189,8 @@ export class PodInputs implements ContainerInputSource {
         });
       }
       const nextMs = Math.min(...[...this.#pods.values()].map(dueMs)) - time.monotonicMs();
-      const waitMs = Math.max(LOOP_MIN_MS, Math.min(nextMs, LOOP_MAX_MS));
-      await time.sleep(waitMs, AbortSignal.any([stop, this.#wake.signal]));
+      const waitMs = nextMs === Number.POSITIVE_INFINITY ? LOOP_IDLE_MS : Math.min(nextMs, LOOP_MAX_MS);
+      await time.sleep(Math.max(LOOP_MIN_MS, waitMs), AbortSignal.any([stop, this.#wake.signal]));
     }
   }
 
