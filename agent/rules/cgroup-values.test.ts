@@ -132,6 +132,23 @@ describe('the group of a pod', () => {
     expect(podFiles(node, pod({}))).toMatchObject({ 'cpu.weight': '1', 'memory.max': 'max' });
   });
 
+  it('has the limits of the pod itself before those of its containers, which have them in place of none', () => {
+    const containers = pod({}, { limits: { cpu: '250m', memory: '1Gi' } });
+    const resources = { requests: { cpu: '500m' }, limits: { cpu: '1', memory: '2Gi' } };
+    const limited = { ...containers, spec: { ...containers.spec, resources } };
+    expect(podFiles(node, limited)).toMatchObject({ 'cpu.max': '100000 100000', 'memory.max': `${2 * GIB}` });
+    expect(filesOf(limited)).toMatchObject({
+      'cpu.weight': '39',
+      'cpu.max': '100000 100000',
+      'memory.max': `${2 * GIB}`,
+    });
+    const [, own] = containersOf(limited);
+    expect(own && containerFiles(node, limited, own, ANYWHERE)).toMatchObject({
+      'cpu.max': '25000 100000',
+      'memory.max': `${GIB}`,
+    });
+  });
+
   it('has the number of processes of the configuration', () => {
     expect(podFiles({ ...node, podPidsMax: 64 }, pod({}))['pids.max']).toBe('64');
   });

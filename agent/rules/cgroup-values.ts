@@ -88,14 +88,18 @@ export const placementFiles = ({ cpus, memoryNodes }: CpuPlacement): CgroupFiles
   'cpuset.mems': cpuList(memoryNodes),
 });
 
+/** A container without a limit has that of its pod (getCPULimit, getMemoryLimit). 0: there is none. */
+const limitOf = ({ limits, podLimits }: Container, resource: string, read: (value: unknown) => number): number =>
+  read(limits[resource]) || read(podLimits?.[resource]);
+
 /** A missing request is the limit (generateLinuxContainerResources). */
-const weighedMilliCpu = ({ requests, limits }: Container): number =>
-  milliCpu(requests['cpu']) || milliCpu(limits['cpu']);
+const weighedMilliCpu = (container: Container): number =>
+  milliCpu(container.requests['cpu']) || limitOf(container, 'cpu', milliCpu);
 
 export const cpuSharesOf = (container: Container): number => cpuShares(weighedMilliCpu(container));
 
 /** CFS quota of a container's limit per period; 0: no limit. Microseconds. */
-export const cpuQuotaOf = ({ limits }: Container): number => cpuQuota(milliCpu(limits['cpu']));
+export const cpuQuotaOf = (container: Container): number => cpuQuota(limitOf(container, 'cpu', milliCpu));
 
 /** The group of one container. */
 export function containerFiles(
@@ -104,14 +108,14 @@ export function containerFiles(
   container: Container,
   placement: CpuPlacement,
 ): CgroupFiles {
-  const limited = milliCpu(container.limits['cpu']);
+  const limited = limitOf(container, 'cpu', milliCpu);
   const swap = swapLimits(node.swap, pod).get(container.name);
   return {
     'cpu.weight': String(cpuWeight(weighedMilliCpu(container))),
     // A quota would throttle processors that no other container may use (feature gate
     // DisableCPUQuotaWithExclusiveCPUs).
     'cpu.max': cpuMax(node.enforceCpuLimits && !placement.exclusive ? limited : 0),
-    'memory.max': memoryMax(bytes(container.limits['memory'])),
+    'memory.max': memoryMax(memoryLimitBytes(container)),
     // The kernel kills the container as a whole, not one of its processes (singleProcessOOMKill: false).
     'memory.oom.group': '1',
     ...(swap?.kind === 'swapMax' ? { 'memory.swap.max': String(swap.bytes) } : {}),
@@ -133,17 +137,20 @@ function podLimit(pod: KubePod, resource: 'cpu' | 'memory', read: (value: unknow
   return Math.max(together + sidecars, starting);
 }
 
-/** The group around all containers of a pod. A limit applies only if every container has one. */
+/** The group around all containers of a pod. It has the limit of the pod, or else one if every container has one. */
 export function podFiles(node: CgroupNode, pod: KubePod, hasExclusiveCpus = false): CgroupFiles {
   const qosClass = podQosClass(pod);
   const containers = containersOf(pod).filter(({ kind }) => kind !== 'init');
   const allLimit = (resource: string): boolean =>
     qosClass !== 'BestEffort' && containers.every(({ limits }) => bytes(limits[resource]) > 0);
-  const milli = node.enforceCpuLimits && !hasExclusiveCpus && allLimit('cpu') ? podLimit(pod, 'cpu', milliCpu) : 0;
+  const own = pod.spec?.resources?.limits;
+  const limit = (resource: 'cpu' | 'memory', read: (value: unknown) => number): number =>
+    read(own?.[resource]) || (allLimit(resource) ? podLimit(pod, resource, read) : 0);
+  const milli = node.enforceCpuLimits && !hasExclusiveCpus ? limit('cpu', milliCpu) : 0;
   return {
     'cpu.weight': String(cpuWeight(qosClass === 'BestEffort' ? 0 : requestedMilliCpu(pod))),
     'cpu.max': cpuMax(milli),
-    'memory.max': memoryMax(allLimit('memory') ? podLimit(pod, 'memory', bytes) : 0),
+    'memory.max': memoryMax(limit('memory', bytes)),
     'pids.max': node.podPidsMax === undefined ? UNLIMITED : String(node.podPidsMax),
   };
 }
@@ -197,7 +204,7 @@ export function oomScoreAdjust(pod: KubePod, container: Container, nodeMemoryByt
 }
 
 /** The limit of a container's memory in bytes; 0: none. */
-export const memoryLimitBytes = (container: Container): number => bytes(container.limits['memory']);
+export const memoryLimitBytes = (container: Container): number => limitOf(container, 'memory', bytes);
 
 /** Path below the root of pods: `kubepods/<class>/pod<uid>`. Guaranteed pods are directly in `kubepods`. */
 export function podCgroup(pod: KubePod): string {

@@ -9,10 +9,14 @@ export interface Container {
   readonly kind: 'init' | 'restartable' | 'app';
   readonly requests: Readonly<Record<string, unknown>>;
   readonly limits: Readonly<Record<string, unknown>>;
+  /** Of its pod, for a container that has none of its own. Absent: the pod has none. */
+  readonly podLimits?: Readonly<Record<string, unknown>>;
 }
 
 /** In the order in which they start. */
 export function containersOf(pod: KubeObject): Container[] {
+  const podLimits = recordOf(recordOf(pod.spec?.['resources'])['limits']);
+  const ofPod = Object.keys(podLimits).length === 0 ? {} : { podLimits };
   const read = (list: unknown, init: boolean): Container[] =>
     recordsOf(list).map((each) => {
       const resources = recordOf(each['resources']);
@@ -22,6 +26,7 @@ export function containersOf(pod: KubeObject): Container[] {
         kind: init ? (restartable ? 'restartable' : 'init') : 'app',
         requests: recordOf(resources['requests']),
         limits: recordOf(resources['limits']),
+        ...ofPod,
       };
     });
   return [...read(pod.spec?.['initContainers'], true), ...read(pod.spec?.['containers'], false)];
