@@ -4,6 +4,7 @@
  * `?scope=controller` leaves the objects out: it reads the digests of the nodes, 250 bytes each, instead of 4 KB.
  */
 
+import { setImmediate as turn } from 'node:timers/promises';
 import type { Clock } from '../../../shared/clock.ts';
 import { gateVerdictFor } from '../../../shared/fleet/marks/gate.ts';
 import { scanHealth } from '../../../shared/fleet/nodes/health-store.ts';
@@ -17,7 +18,7 @@ import type { ItemStore } from '../../../shared/store/item-store.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { controllerFamilies } from './controller.rule.ts';
 import { deploymentFamilies, leaseFamilies, nodeFamilies, podFamilies } from './object.rule.ts';
-import { METRIC_CONTENT_TYPES, type MetricFamily, metricFormatFor, metricsText } from './open-metrics.ts';
+import { METRIC_CONTENT_TYPES, type MetricFamily, metricFormatFor, metricParts } from './open-metrics.ts';
 
 export interface MetricsSource {
   readonly items: ItemStore;
@@ -53,10 +54,15 @@ export function answerMetrics(source: MetricsSource): (request: HttpRequest) => 
       ...(source.processFamilies?.() ?? []),
     ];
     const format = metricFormatFor(headers['accept']);
+    const parts: string[] = [];
+    for (const part of metricParts(families, format)) {
+      parts.push(part);
+      await turn();
+    }
     return {
       status: 200,
       headers: { 'content-type': METRIC_CONTENT_TYPES[format] },
-      body: metricsText(families, format),
+      body: parts.join(''),
     };
   };
 }
@@ -74,16 +80,18 @@ async function familiesOf(
   const descriptor = descriptorOf(group, version, resource);
   if (descriptor === undefined) return [];
   const storage = storageOf(descriptor);
-  const objects: KubeObject[] = [];
+  const pages: (readonly MetricFamily[])[] = [];
+  let count = 0;
   for (let continueAfter: string | undefined; ; ) {
     const page = await storage.list({
       namespace: '',
       limit: PAGE_OBJECTS,
       ...(continueAfter === undefined ? {} : { continueAfter }),
     });
-    objects.push(...page.items);
-    if (page.next === undefined) return families(objects);
-    if (objects.length >= OBJECTS_MAX) {
+    pages.push(families(page.items));
+    count += page.items.length;
+    if (page.next === undefined) return joined(pages);
+    if (count >= OBJECTS_MAX) {
       throw status.requestEntityTooLarge(
         `there are more than ${OBJECTS_MAX} ${resource}: request /metrics?scope=controller`,
       );
@@ -91,3 +99,7 @@ async function familiesOf(
     continueAfter = page.next;
   }
 }
+
+/** Each page has the same families. */
+const joined = (pages: readonly (readonly MetricFamily[])[]): readonly MetricFamily[] =>
+  (pages[0] ?? []).map((family, index) => ({ ...family, samples: pages.flatMap((page) => page[index]!.samples) }));

@@ -4,7 +4,7 @@ import { acquireTokenWrite, fleetStore } from '../../../shared/fleet/zones/fleet
 import { takeTokenUpdate } from '../../../shared/fleet/zones/limiter.ts';
 import { NO_DISRUPTION } from '../../../shared/fleet/zones/zone-state.ts';
 import { type ApiInMemory, apiInMemory } from '../../../test/support/api-in-memory.ts';
-import { metricFormatFor, metricsText } from './open-metrics.ts';
+import { metricFormatFor, metricParts, metricsText } from './open-metrics.ts';
 
 const OPEN_METRICS = 'application/openmetrics-text;version=1.0.0;q=0.6,text/plain;version=0.0.4;q=0.4,*/*;q=0.1';
 let api: ApiInMemory;
@@ -195,6 +195,19 @@ describe('GET /metrics: controllers', () => {
   });
 });
 
+it('lets other work run while the response is made', async () => {
+  await createNode('edge-1');
+  let turns = 0;
+  const count = () => {
+    turns += 1;
+    immediate = setImmediate(count);
+  };
+  let immediate = setImmediate(count);
+  const lines = await linesOf();
+  clearImmediate(immediate);
+  expect(turns).toBeGreaterThanOrEqual(lines.filter((line) => line.startsWith('# TYPE')).length);
+});
+
 describe('GET /metrics: access and format', () => {
   const as = (token: string) => api.send('GET', '/metrics', { headers: { authorization: `Bearer ${token}` } });
 
@@ -228,5 +241,12 @@ describe('GET /metrics: access and format', () => {
     expect(metricsText([{ ...family, name: 'b', type: 'gauge', samples: values }], 'text')).toContain(
       'b NaN\nb +Inf\nb -Inf\nb 0.5\n',
     );
+  });
+
+  it('is made in parts: heartbeats are served between them', () => {
+    const samples = Array.from({ length: 2_500 }, (_, value) => ({ labels: {}, value }));
+    const parts = [...metricParts([{ name: 'a', help: 'A.', type: 'gauge', samples }], 'text')];
+    expect(parts.map((part) => part.split('\n').length - 1)).toEqual([2, 1_000, 1_000, 500]);
+    expect(parts.at(-1)?.endsWith('a 2499\n')).toBe(true);
   });
 });

@@ -27,18 +27,26 @@ export const METRIC_CONTENT_TYPES: Readonly<Record<MetricFormat, string>> = {
 export const metricFormatFor = (accept: string | undefined): MetricFormat =>
   accept?.includes('application/openmetrics-text') === true ? 'openmetrics' : 'text';
 
+/** Samples of one part. */
+const PART_SAMPLES = 1_000;
+
 /** Families without samples are left out. */
-export function metricsText(families: readonly MetricFamily[], format: MetricFormat): string {
-  const lines: string[] = [];
+export const metricsText = (families: readonly MetricFamily[], format: MetricFormat): string =>
+  [...metricParts(families, format)].join('');
+
+/** The same in parts of bounded length: a process serves others between them. */
+export function* metricParts(families: readonly MetricFamily[], format: MetricFormat): Generator<string> {
   for (const { name, help, type, samples } of families) {
     if (samples.length === 0) continue;
     // OpenMetrics names the family of a counter without the suffix of its sample.
     const family = format === 'openmetrics' && type === 'counter' ? name.replace(/_total$/, '') : name;
-    lines.push(`# HELP ${family} ${escapedHelp(help)}`, `# TYPE ${family} ${type}`);
-    for (const { labels, value } of samples) lines.push(`${name}${labelText(labels)} ${numberText(value)}`);
+    yield `# HELP ${family} ${escapedHelp(help)}\n# TYPE ${family} ${type}\n`;
+    for (let first = 0; first < samples.length; first += PART_SAMPLES) {
+      const part = samples.slice(first, first + PART_SAMPLES);
+      yield part.map(({ labels, value }) => `${name}${labelText(labels)} ${numberText(value)}\n`).join('');
+    }
   }
-  if (format === 'openmetrics') lines.push('# EOF');
-  return `${lines.join('\n')}\n`;
+  if (format === 'openmetrics') yield '# EOF\n';
 }
 
 function labelText(labels: Readonly<Record<string, string>>): string {
@@ -49,7 +57,9 @@ function labelText(labels: Readonly<Record<string, string>>): string {
 const numberText = (value: number): string =>
   Number.isNaN(value) ? 'NaN' : Number.isFinite(value) ? String(value) : value > 0 ? '+Inf' : '-Inf';
 
+const ESCAPED = /[\\\n"]/;
+/** Nearly no value has such a character. To replace each of them in each value needs most of the time of a response. */
 const escapedLabel = (value: string): string =>
-  value.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"');
+  ESCAPED.test(value) ? value.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"') : value;
 
 const escapedHelp = (help: string): string => help.replaceAll('\\', '\\\\').replaceAll('\n', '\\n');
