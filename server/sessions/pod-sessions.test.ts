@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bytesOfMessage, CHANNELS, exitMessage, MESSAGE_BYTES_MAX } from '../../shared/sessions/channels.ts';
 import { linePath, SESSION_PROTOCOL } from '../../shared/sessions/session-request.ts';
 import { type Connected, type SessionCluster, sessionCluster } from '../../test/support/session-cluster.ts';
+import { frame, spdyHeaders } from '../../test/support/spdy-client.ts';
 import { until } from '../../test/support/until.ts';
 
 const PODS = '/api/v1/namespaces/default/pods';
@@ -133,6 +134,50 @@ describe('exec', () => {
   it('is refused to a request without an upgrade', async () => {
     const answer = cluster.send('GET', `${PODS}/web/exec`, undefined);
     await expect(answer).rejects.toThrow('you must specify at least 1 of stdin, stdout, stderr');
+  });
+});
+
+describe('port-forward', () => {
+  it('asks the node for a bounded number of connections, whatever a client resets', async () => {
+    const { requests, line } = await cluster.agent('n1');
+    let asked = 0;
+    void (async () => {
+      while ((await requests.next()).done !== true) asked += 1;
+    })();
+    const socket = connectTls({ port: Number(new URL(cluster.url).port), ca: cluster.ca, host: '127.0.0.1' });
+    const head = [
+      `POST ${PODS}/web/portforward HTTP/1.1`,
+      'Host: x',
+      `Authorization: Bearer ${cluster.token('admin')}`,
+      ...['Connection: Upgrade', 'Upgrade: SPDY/3.1', 'X-Stream-Protocol-Version: portforward.k8s.io'],
+    ];
+    socket.write(`${head.join('\r\n')}\r\n\r\n`);
+    let received = '';
+    socket.setEncoding('latin1').on('data', (text: string) => {
+      received += text;
+    });
+    await until(() => received.includes('101 Switching Protocols'), { withinMs: 30_000, everyMs: 5 });
+    const headers = spdyHeaders();
+    const pair = async (id: number): Promise<Buffer> => {
+      const of = { port: '80', requestid: String(id) };
+      const error = await headers.synStream(4 * id + 1, { ...of, streamtype: 'error' });
+      return Buffer.concat([error, await headers.synStream(4 * id + 3, { ...of, streamtype: 'data' })]);
+    };
+    const reset = (streamId: number): Buffer => {
+      const body = Buffer.alloc(8);
+      body.writeUInt32BE(streamId, 0);
+      body.writeUInt32BE(5, 4);
+      return frame(0x80_03_00_03, body);
+    };
+    for (let id = 0; id < 110; id += 1) {
+      socket.write(Buffer.concat([await pair(id), reset(4 * id + 1), reset(4 * id + 3)]));
+    }
+    socket.write(await pair(110));
+    const isRefused = () => received.includes('100 connections are open, the most at once');
+    await until(() => isRefused() && asked >= 100, { withinMs: 8_000, everyMs: 5 });
+    expect(asked).toBe(100);
+    socket.destroy();
+    line.destroy();
   });
 });
 

@@ -10,7 +10,9 @@ import { execClientOf, forwardsOf } from './client-protocols.ts';
 import { joinSession } from './join-session.ts';
 import { NodeSessions, type NodeSessionsOptions } from './node-sessions.ts';
 import { OpenSessions, type OpenSessionsOptions } from './open-sessions.ts';
+import type { SessionClient } from './session-client.ts';
 import { sessionSlots } from './session-limits.ts';
+import { FORWARDS_MAX } from './spdy-clients.ts';
 import { type AcceptUpgrade, acceptWebSocket, isWebSocket, protocolsOf, type Upgrade } from './upgrades.ts';
 
 /** Names what is to be done with the connection of a response. It never leaves the process. */
@@ -56,15 +58,28 @@ export function podSessions(options: NodeSessionsOptions & OpenSessionsOptions):
     await nodes.requireLine(nodeName);
     return async (upgrade: Upgrade): Promise<void> => {
       const session = open.add(pod);
+      let running = 0;
+      const refuse = async (client: SessionClient, why: string): Promise<void> => {
+        await client.write(faultMessage(why));
+        client.end();
+      };
       for await (const { port, client } of forwards(upgrade, session.ended)) {
         session.onActivity();
-        void nodes.open(nodeName, uidOf(pod), { kind: 'forward', port }).then(
-          (node) => joinSession(client, node, { nodeName, ...session }),
-          async (fault: Error) => {
-            await client.write(faultMessage(fault.message));
-            client.end();
-          },
-        );
+        // A client that resets its streams at once has none open, and the agent is asked all the same.
+        if (running === FORWARDS_MAX) {
+          void refuse(client, `${FORWARDS_MAX} connections are open, the most at once`);
+          continue;
+        }
+        running += 1;
+        void nodes
+          .open(nodeName, uidOf(pod), { kind: 'forward', port })
+          .then(
+            (node) => joinSession(client, node, { nodeName, ...session }),
+            (fault: Error) => refuse(client, fault.message),
+          )
+          .finally(() => {
+            running -= 1;
+          });
       }
       session.close();
     };

@@ -11,7 +11,7 @@ import { SpdyConnection, type SpdyStream } from './spdy-connection.ts';
  */
 const STREAMS_WITHIN_MS = 30_000;
 /** Connections to ports of a pod at once, of one client. Each has two streams. */
-const FORWARDS_MAX = 100;
+export const FORWARDS_MAX = 100;
 /** Source: k8s.io/api core/v1 (StreamType, PortHeader, PortForwardRequestIDHeader). */
 const STREAM_TYPE = 'streamtype';
 const PORT = 'port';
@@ -107,6 +107,10 @@ export async function* spdyForwards(transport: ByteTransport, ended: AbortSignal
           stream.reset('cancel');
         }, STREAMS_WITHIN_MS);
         waiting.set(id, { stream, timer });
+        void stream.gone.then(() => {
+          clearTimeout(timer);
+          if (waiting.get(id)?.stream === stream) waiting.delete(id);
+        });
         continue;
       }
       waiting.delete(id);

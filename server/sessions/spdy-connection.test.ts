@@ -85,6 +85,26 @@ describe('a connection of SPDY', () => {
     await until(() => client.sent.length === 2, within);
   });
 
+  it('reads no further while many short data of a stream wait', async () => {
+    const client = connected();
+    await opened(client, 1);
+    client.wire.write(Buffer.concat(Array.from({ length: 2_000 }, () => frame(1, Buffer.alloc(1)))));
+    client.wire.write(frame(PING, Buffer.from('00000009', 'hex')));
+    for (let turns = 0; turns < 20; turns += 1) await turn();
+    expect(client.sent).toHaveLength(1);
+  });
+
+  it('keeps no stream that is reset before anybody has read of it', async () => {
+    const client = connected();
+    for (let id = 1; id < 100; id += 2) {
+      const reset = Buffer.from(`${id.toString(16).padStart(8, '0')}00000005`, 'hex');
+      client.wire.write(Buffer.concat([await client.headers.synStream(id, {}), frame(RST_STREAM, reset)]));
+    }
+    client.wire.write(frame(PING, Buffer.from('00000009', 'hex')));
+    await until(() => client.sent.includes('800300060000000400000009'), within);
+    expect((await opened(client, 101)).id).toBe(101);
+  });
+
   it('continues for the others when a stream with waiting data is given up', async () => {
     const client = connected();
     const stream = await opened(client, 1);

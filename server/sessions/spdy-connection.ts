@@ -3,6 +3,7 @@
  * of one stream waits, nothing more of the connection is read, as upstream.
  */
 import { createInflate } from 'node:zlib';
+import { MESSAGE_OVERHEAD_BYTES } from '../../shared/host/message-socket.ts';
 import type { ByteTransport } from './byte-transport.ts';
 import {
   dataFrame,
@@ -59,7 +60,7 @@ export class SpdyStream {
     for (;;) {
       const next = this.#received.shift();
       if (next !== undefined) {
-        this.#receivedBytes -= next.length;
+        this.#receivedBytes -= next.length + MESSAGE_OVERHEAD_BYTES;
         if (this.#receivedBytes < STREAM_BYTES_MAX) this.#onRoom?.();
         yield next;
         continue;
@@ -109,8 +110,10 @@ export class SpdyStream {
   /** For the connection: data arrived. Resolves when more may arrive. */
   async receive(data: Buffer, isLast: boolean): Promise<void> {
     if (this.#isComplete) return;
-    if (data.length > 0) this.#received.push(data);
-    this.#receivedBytes += data.length;
+    if (data.length > 0) {
+      this.#received.push(data);
+      this.#receivedBytes += data.length + MESSAGE_OVERHEAD_BYTES;
+    }
     if (isLast) this.#isComplete = true;
     this.#onData?.();
     if (isLast) this.#connection.forgetIfOver(this);
@@ -188,7 +191,11 @@ export class SpdyConnection {
 
   /** For a stream. */
   forgetIfOver(stream: SpdyStream): void {
-    if (stream.isOver) this.#open.delete(stream.id);
+    if (!stream.isOver) return;
+    this.#open.delete(stream.id);
+    // A session of exec reads no more streams once it has its own. A client may open and reset others without end.
+    const unread = this.#opened.indexOf(stream);
+    if (unread !== -1) this.#opened.splice(unread, 1);
   }
 
   async #read(): Promise<void> {

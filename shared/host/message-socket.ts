@@ -6,6 +6,8 @@ import { WebSocket } from 'ws';
 
 /** Received bytes that wait before the socket stops reading. What was read until then may follow. */
 const RECEIVED_BYTES_MAX = 128 * 1024;
+/** Memory of a message besides its bytes. Without it, millions of empty ones could wait. */
+export const MESSAGE_OVERHEAD_BYTES = 256;
 /** Sent bytes that the other side has not read before `send` waits. */
 const SENT_BYTES_MAX = 128 * 1024;
 
@@ -27,7 +29,7 @@ export class MessageSocket implements AsyncIterable<Buffer> {
     socket.on('message', (data: Buffer) => {
       if (this.#isClosing) return;
       this.#received.push(data);
-      this.#receivedBytes += data.length;
+      this.#receivedBytes += data.length + MESSAGE_OVERHEAD_BYTES;
       if (this.#receivedBytes >= RECEIVED_BYTES_MAX) socket.pause();
       this.#wake?.();
     });
@@ -96,7 +98,7 @@ export class MessageSocket implements AsyncIterable<Buffer> {
     for (;;) {
       const message = this.#received.shift();
       if (message !== undefined) {
-        this.#receivedBytes -= message.length;
+        this.#receivedBytes -= message.length + MESSAGE_OVERHEAD_BYTES;
         if (this.#receivedBytes < RECEIVED_BYTES_MAX && this.#socket.isPaused) this.#socket.resume();
         yield message;
         continue;
