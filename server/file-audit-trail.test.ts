@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
@@ -32,4 +32,13 @@ it('fails each line that was not written, and none after that', async () => {
   mkdirSync(join(folder, 'later'));
   await trail.record(line(3));
   expect(codesIn(file)).toEqual([3]);
+});
+
+it('begins a line of its own behind a part of one, which a full disk or a kill has left', async () => {
+  const file = join(folder, 'part.log');
+  writeFileSync(file, '{"code":1}\n{"co');
+  const trail = fileAuditTrail(file);
+  await trail.record(line(2));
+  await trail.record(line(3));
+  expect(readFileSync(file, 'utf8')).toBe('{"code":1}\n{"co\n{"code":2}\n{"code":3}\n');
 });

@@ -1,5 +1,5 @@
 /** The audit log in a file: a line of JSON for each write by a person. The file is replaced when it is long, once. */
-import { appendFile, rename, stat } from 'node:fs/promises';
+import { appendFile, open, rename } from 'node:fs/promises';
 import type { AuditTrail } from '../shared/access/audit-trail.ts';
 import { PRIVATE_FILE } from '../shared/host/write-file.ts';
 
@@ -12,22 +12,22 @@ export class AuditLogError extends Error {
 }
 
 export function fileAuditTrail(file: string): AuditTrail {
-  let bytes: number | undefined;
+  /** Undefined: it is not known how the file ends. */
+  let end: FileEnd | undefined;
   /** Lines of the next append. Those that arrive while one runs share the next. */
   let waiting: string[] = [];
   let last: Promise<void> = Promise.resolve();
 
   async function append(text: string): Promise<void> {
-    bytes ??= await stat(file).then(
-      ({ size }) => size,
-      () => 0,
-    );
+    let { bytes, isInLine } = end ?? (await endOf(file));
+    end = undefined;
     if (bytes > FILE_BYTES_MAX) {
       await rename(file, `${file}.1`);
-      bytes = 0;
+      [bytes, isInLine] = [0, false];
     }
-    await appendFile(file, text, { mode: PRIVATE_FILE });
-    bytes += Buffer.byteLength(text);
+    const written = isInLine ? `\n${text}` : text;
+    await appendFile(file, written, { mode: PRIVATE_FILE });
+    end = { bytes: bytes + Buffer.byteLength(written), isInLine: false };
   }
 
   return {
@@ -50,4 +50,22 @@ export function fileAuditTrail(file: string): AuditTrail {
       }
     },
   };
+}
+
+interface FileEnd {
+  readonly bytes: number;
+  /** A full disk or a kill has left a part of a line: the next one would be lost with it. */
+  readonly isInLine: boolean;
+}
+
+async function endOf(file: string): Promise<FileEnd> {
+  const handle = await open(file, 'r').catch(() => undefined);
+  if (handle === undefined) return { bytes: 0, isInLine: false };
+  try {
+    const { size } = await handle.stat();
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(1), 0, 1, Math.max(0, size - 1));
+    return { bytes: size, isInLine: bytesRead > 0 && buffer.toString() !== '\n' };
+  } finally {
+    await handle.close();
+  }
 }
