@@ -42,7 +42,7 @@ export const clusterReadings = (
   },
   {
     name: 'nodekeeper_pending_changes',
-    help: 'Committed changes that functions have not processed.',
+    help: 'Committed changes in memory that functions have not processed, those of running batches included.',
     type: 'gauge',
     read: () => delivery.waiting().changes,
   },

@@ -17,6 +17,8 @@ import type { ChangesOutcome, ItemChangeRecord } from '../../shared/ticks/item-c
 
 const BATCH_CHANGES_MAX = 100;
 const QUEUE_CHANGES_MAX = 10_000;
+/** Rows that are read at once: heartbeats wait meanwhile, some 15 ms. */
+const READ_CHANGES_MAX = 1_000;
 const DELIVERIES_MAX = 11;
 /** Before another delivery of a batch. */
 const REPEATS: Backoff = { firstMs: 100, limitMs: 10_000 };
@@ -52,13 +54,15 @@ export interface ChangeDelivery {
   start(): void;
   /** Ends after the batches that are being processed. */
   stop(): Promise<void>;
-  /** Changes that wait in memory, and whether more wait in the table only. */
+  /** Changes in memory that are not processed, and whether more wait in the table only. */
   waiting(): { readonly changes: number; readonly isBehind: boolean };
 }
 
 interface Lane {
   readonly consumer: string;
   queue: PendingChange[];
+  /** What is left of the batch that is being processed. A delivery that starts again continues with it. */
+  batch: readonly PendingChange[];
   /** Ids grow with the commits. The last that was read from the rows, and the last that was processed. */
   readThrough: number;
   doneThrough: number;
@@ -70,6 +74,7 @@ interface Lane {
 const newLane = (consumer: string): Lane => ({
   consumer,
   queue: [],
+  batch: [],
   readThrough: 0,
   doneThrough: 0,
   isBehind: true,
@@ -87,8 +92,8 @@ export function changeDelivery({ changes, consumers, pause, log, meter }: Delive
   /** The next changes. Empty: there are none now. */
   function take(lane: Lane): readonly PendingChange[] {
     if (lane.queue.length === 0 && lane.isBehind) {
-      const rows = changes.pending(lane.consumer, QUEUE_CHANGES_MAX);
-      lane.isBehind = rows.length === QUEUE_CHANGES_MAX;
+      const rows = changes.pending(lane.consumer, READ_CHANGES_MAX);
+      lane.isBehind = rows.length === READ_CHANGES_MAX;
       lane.readThrough = Math.max(lane.readThrough, rows.at(-1)?.id ?? 0);
       // The row of a processed change exists until the next commit.
       lane.queue = rows.filter(({ id }) => id > lane.doneThrough);
@@ -96,25 +101,24 @@ export function changeDelivery({ changes, consumers, pause, log, meter }: Delive
     return lane.queue.splice(0, BATCH_CHANGES_MAX);
   }
 
-  async function processBatch(lane: Lane, batch: readonly PendingChange[]): Promise<void> {
+  async function processBatch(lane: Lane): Promise<void> {
     const { consumer } = lane;
     const finish = (done: readonly PendingChange[]): void => {
       changes.processed(done.map(({ id }) => id));
       lane.doneThrough = done.at(-1)?.id ?? lane.doneThrough;
     };
-    let rest = batch;
-    for (let delivery = 1; rest.length > 0 && isOpen; delivery += 1) {
-      const outcome = await handled(consumer, rest);
-      const done = outcome.failedFrom ?? rest.length;
-      finish(rest.slice(0, done));
+    for (let delivery = 1; lane.batch.length > 0 && isOpen; delivery += 1) {
+      const outcome = await handled(consumer, lane.batch);
+      const done = outcome.failedFrom ?? lane.batch.length;
+      finish(lane.batch.slice(0, done));
       if (done > 0) delivery = 1;
-      rest = rest.slice(done);
-      if (rest.length === 0) return;
+      lane.batch = lane.batch.slice(done);
+      if (lane.batch.length === 0) return;
       if (delivery < DELIVERIES_MAX) {
         await pauseUnlessStopped(backoffMs(REPEATS, delivery - 1));
         continue;
       }
-      const [failed, ...others] = rest;
+      const [failed, ...others] = lane.batch;
       meter.add(CHANGES_GIVEN_UP, 1, 'Count');
       log.error('a change could not be processed', {
         consumer,
@@ -122,7 +126,7 @@ export function changeDelivery({ changes, consumers, pause, log, meter }: Delive
         causes: outcome.faults.slice(0, 5).map(String),
       });
       finish([failed!]);
-      rest = others;
+      lane.batch = others;
       delivery = 0;
     }
   }
@@ -140,13 +144,14 @@ export function changeDelivery({ changes, consumers, pause, log, meter }: Delive
     await Promise.resolve();
     while (isOpen) {
       try {
-        const batch = take(lane);
-        if (batch.length === 0 && !lane.isBehind) return;
-        if (batch.length === 0) await pauseUnlessStopped(REPEATS.firstMs);
-        await processBatch(lane, batch);
+        if (lane.batch.length === 0) lane.batch = take(lane);
+        if (lane.batch.length === 0 && !lane.isBehind) return;
+        if (lane.batch.length === 0) await pauseUnlessStopped(REPEATS.firstMs);
+        await processBatch(lane);
       } catch (error) {
         // Its rows cannot be read or deleted now. All are read again then: in order.
         lane.queue = [];
+        lane.batch = [];
         lane.isBehind = true;
         log.error('pending changes could not be read', { consumer: lane.consumer, error });
         await pauseUnlessStopped(REPEATS.limitMs);
@@ -184,7 +189,7 @@ export function changeDelivery({ changes, consumers, pause, log, meter }: Delive
     waiting() {
       const all = [...lanes.values()];
       return {
-        changes: all.reduce((sum, { queue }) => sum + queue.length, 0),
+        changes: all.reduce((sum, { queue, batch }) => sum + queue.length + batch.length, 0),
         isBehind: isOpen && all.some((lane) => lane.isBehind),
       };
     },
