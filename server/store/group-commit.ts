@@ -39,8 +39,8 @@ import type { Tables } from './tables.ts';
 
 /** A turn of the event loop with a group ends after so long. Milliseconds. */
 const TURN_MS_MAX = 8;
-/** Requests between two looks at the time. */
-const REQUESTS_PER_LOOK = 8;
+/** Items between two looks at the time: a request may have a hundred. */
+const ITEMS_PER_LOOK = 8;
 /** Requests that may wait. A process that is slower than its clients must say so. */
 const WAITING_MAX = 20_000;
 /** How long rows of processed changes may wait for a group with writes. Milliseconds. */
@@ -224,6 +224,7 @@ export class GroupCommit {
     const processed = this.#processed;
     let appended = 0;
     let taken = 0;
+    let unseen = 0;
     let isBegun = false;
     const begin = (): void => {
       if (isBegun) return;
@@ -236,11 +237,16 @@ export class GroupCommit {
         tables.deletePending(processed);
         appended += FRAME_BYTES;
       }
-      while (taken < this.#waiting.length && !this.#isTurnOver(taken)) {
+      while (taken < this.#waiting.length) {
+        if (unseen >= ITEMS_PER_LOOK) {
+          if (performance.now() - this.#beganAtMs > TURN_MS_MAX) break;
+          unseen = 0;
+        }
         const request = this.#waiting[taken]!;
         taken += 1;
         group.requests.push(request);
         const decided = decisionOf(request, tables);
+        unseen += 'fault' in decided ? 1 : Math.max(1, decided.effects.length);
         if ('fault' in decided) {
           group.answers.push(() => request.reject(decided.fault));
           continue;
@@ -273,10 +279,6 @@ export class GroupCommit {
     }
     for (const answer of group.answers) answer();
     return undefined;
-  }
-
-  #isTurnOver(taken: number): boolean {
-    return taken > 0 && taken % REQUESTS_PER_LOOK === 0 && performance.now() - this.#beganAtMs > TURN_MS_MAX;
   }
 
   /** Returns about how many bytes the log grows by. */

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type Item, type ItemKey, StoreFault } from '../../shared/store/item-store.ts';
 import { ARRIVAL_KEY } from '../../shared/store/move-rows.ts';
 import type { StoreChange } from '../../shared/store/writes/store-change.ts';
@@ -108,6 +108,22 @@ describe('answers', () => {
     // So few that the time of a turn, which another program may use up, is not looked at.
     await Promise.all(Array.from({ length: 8 }, (_, index) => store.items.write(put(`k${index}`))));
     expect(store.metrics().groups).toBe(1);
+  });
+
+  it('of large transactions are not all made in one turn', async () => {
+    let nowMs = 0;
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => {
+      nowMs += 10;
+      return nowMs;
+    });
+    try {
+      const store = open({ synchronous: 'normal' });
+      const puts = (of: number) => Array.from({ length: 100 }, (_, index) => put(`k${of}-${index}`));
+      await Promise.all([1, 2, 3, 4].map((of) => store.items.transact(puts(of))));
+      expect(store.metrics().groups).toBe(4);
+    } finally {
+      clock.mockRestore();
+    }
   });
 
   it('leave without a sync when nothing changed', async () => {
