@@ -2,8 +2,8 @@
 import { ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 
-/** Part of a body that is written at a time. */
-const PART_CHARACTERS = 65_536;
+/** Part of a body that is written at a time: characters of a text, or bytes. */
+const PART_LENGTH = 65_536;
 /** A client that accepts nothing for this long is cut off: what is written for it stays in memory. Milliseconds. */
 const DRAIN_MS = 30_000;
 
@@ -25,25 +25,29 @@ export function breakOff(response: Http2ServerResponse): void {
 }
 
 /**
- * Writes a long text except for its last part, and returns that. A long text is not encoded as a whole: V8 collects
- * buffers outside of its heap only after 64 MB of them, and the parts of a text are encoded and freed by Node itself.
+ * Writes a long body except for its last part, and returns that. A client that accepts nothing is cut off: it
+ * would hold the body. A long text is not encoded as a whole: V8 collects buffers outside of its heap only after 64 MB
+ * of them, and the parts of a text are encoded and freed by Node itself.
  */
 export async function lastPart(response: Http2ServerResponse, body: string | Buffer): Promise<string | Buffer> {
-  if (typeof body !== 'string' || body.length <= PART_CHARACTERS) return body;
+  if (body.length <= PART_LENGTH) return body;
+  const part = (start: number, end?: number): string | Buffer =>
+    typeof body === 'string' ? body.slice(start, end) : body.subarray(start, end);
   const gone = new AbortController();
   response.once('close', () => gone.abort());
   let start = 0;
-  while (body.length - start > PART_CHARACTERS && !gone.signal.aborted) {
+  while (body.length - start > PART_LENGTH && !gone.signal.aborted) {
     // The two halves of a surrogate pair are one character of UTF-8.
-    const end = start + PART_CHARACTERS + (isPairAt(body, start + PART_CHARACTERS - 1) ? 1 : 0);
-    const isOpen = response.write(body.slice(start, end)) || (await drained(response, gone.signal));
+    const isPair = typeof body === 'string' && isPairAt(body, start + PART_LENGTH - 1);
+    const end = start + PART_LENGTH + (isPair ? 1 : 0);
+    const isOpen = response.write(part(start, end)) || (await drained(response, gone.signal));
     if (!isOpen) {
       breakOff(response);
       return '';
     }
     start = end;
   }
-  return body.slice(start);
+  return part(start);
 }
 
 /** Whether this unit and the next one are a pair. A half without the other is a character of its own. */
