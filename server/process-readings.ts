@@ -22,6 +22,18 @@ export const processReadings = ({ delay, listener, heldWatches }: ReadParts): re
   { name: 'nodekeeper_connections', help: 'Open connections.', type: 'gauge', read: () => listener.connections() },
   { name: 'nodekeeper_requests_total', help: 'Requests.', type: 'counter', read: () => listener.counters.requests },
   {
+    name: 'nodekeeper_server_errors_total',
+    help: 'Answers with a code from 500 on.',
+    type: 'counter',
+    read: () => listener.counters.serverErrors,
+  },
+  {
+    name: 'nodekeeper_refused_bodies_total',
+    help: 'Bodies of requests that were too large, late, or too many at once.',
+    type: 'counter',
+    read: () => listener.counters.refusedBodies,
+  },
+  {
     name: 'process_resident_memory_bytes',
     help: 'Resident memory.',
     type: 'gauge',
