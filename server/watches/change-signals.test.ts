@@ -35,3 +35,17 @@ it('every wait ends a second after a commit that may withdraw access', async () 
     vi.useRealTimers();
   }
 });
+
+it('wakes many watches in parts: heartbeats are served between them', async () => {
+  const signals = changeSignals();
+  let woken = 0;
+  const all = Array.from({ length: 1_000 }, async () => {
+    await signals.wait('pods', { seen: 0, milliseconds: 60_000 });
+    woken += 1;
+  });
+  signals.changed('pods');
+  await new Promise<void>((resolve) => process.nextTick(resolve));
+  expect(woken).toBe(200);
+  await Promise.all(all);
+  expect(woken).toBe(1_000);
+});
