@@ -48,11 +48,10 @@ export function answerMetrics(source: MetricsSource): (request: HttpRequest) => 
   return async ({ headers, query }) => {
     const scope = query.get('scope') ?? 'all';
     if (!SCOPES.includes(scope)) throw status.badRequest(`scope: Invalid value: "${scope}": must be all or controller`);
-    const families = [
-      ...(await controllersOf(source)),
-      ...(scope === 'controller' ? [] : (await Promise.all(KINDS.map((kind) => familiesOf(source, kind)))).flat()),
-      ...(source.processFamilies?.() ?? []),
-    ];
+    const families = [...(await controllersOf(source))];
+    // One after another: pages of several kinds would be decoded in the same turn of the event loop.
+    for (const kind of scope === 'controller' ? [] : KINDS) families.push(...(await familiesOf(source, kind)));
+    families.push(...(source.processFamilies?.() ?? []));
     const format = metricFormatFor(headers['accept']);
     const parts: string[] = [];
     for (const part of metricParts(families, format)) {
@@ -88,6 +87,7 @@ async function familiesOf(
       limit: PAGE_OBJECTS,
       ...(continueAfter === undefined ? {} : { continueAfter }),
     });
+    await turn();
     pages.push(families(page.items));
     count += page.items.length;
     if (page.next === undefined) return joined(pages);
