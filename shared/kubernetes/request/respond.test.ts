@@ -1,5 +1,5 @@
 import { validateHeaderValue } from 'node:http';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { warningHeaders } from './respond.ts';
 
 const warning = (...texts: string[]): string | undefined => warningHeaders(texts)['warning'];
@@ -22,4 +22,14 @@ it('cuts long warnings, and sends the first of many', () => {
   expect(warning(...Array(200).fill('x'.repeat(900)))?.match(/299/g)).toHaveLength(16);
   expect(warning(...Array(200).fill('\u5927'.repeat(900)))!.length).toBeLessThan(10_240);
   expect(warning(...Array(200).fill('x'.repeat(30)))!.length).toBeLessThan(10_240);
+});
+
+it('escapes no more of a text than it sends', () => {
+  const long = '\u5927'.repeat(100_000);
+  const replaced = vi.spyOn(String.prototype, 'replace');
+  onTestFinished(() => replaced.mockRestore());
+  expect(warning(...Array(100).fill(long))!.length).toBeLessThan(10_240);
+  const lengths = replaced.mock.contexts.map((text) => String(text).length);
+  expect(lengths.length).toBeGreaterThan(0);
+  expect(Math.max(...lengths)).toBeLessThan(10_000);
 });

@@ -34,8 +34,10 @@ const WARNING_LENGTH_MAX = 256;
  */
 export function warningHeaders(warnings: readonly string[]): Record<string, string> {
   if (warnings.length === 0) return {};
-  const texts = warnings.map(quotable);
-  const isLong = lengthOf(texts) > WARNINGS_LENGTH_MAX;
+  // Long texts are cut first: each may repeat a name of most of the body.
+  const isFarTooLong = lengthOf(warnings) > WARNINGS_LENGTH_MAX;
+  const texts = isFarTooLong ? [] : warnings.map(quotable);
+  const isLong = isFarTooLong || lengthOf(texts) > WARNINGS_LENGTH_MAX;
   const sent: string[] = [];
   for (const text of isLong ? warnings.map((each) => quotable(each.slice(0, WARNING_LENGTH_MAX))) : texts) {
     if (lengthOf(sent) + text.length > WARNINGS_LENGTH_MAX) break;
