@@ -14,7 +14,10 @@ const BYTES_PER_CHARACTER_MAX = 3;
 export type Gzip = (text: string) => Uint8Array;
 
 export const acceptsGzip = (request: HttpRequest): boolean =>
-  /(^|[\s,])gzip\s*(;\s*q=(1|0?\.\d*[1-9])[\d.]*\s*)?(,|$)/i.test(request.headers['accept-encoding'] ?? '');
+  (request.headers['accept-encoding'] ?? '').split(',').some((range) => {
+    const [coding = '', weight = 'q=1'] = range.split(';').map((part) => part.trim().toLowerCase());
+    return coding === 'gzip' && weight.startsWith('q=') && Number(weight.slice(2)) > 0;
+  });
 
 /** The response with a gzip body, when the body is large and the client accepts gzip. */
 export function compressedIfLarge(request: HttpRequest, response: HttpResponse, gzip: Gzip): HttpResponse {

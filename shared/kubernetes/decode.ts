@@ -302,7 +302,7 @@ function isCalendarTime(seconds: string, zone: string, epochMs: number): boolean
   return !Number.isNaN(rolled) && new Date(rolled).getUTCDate() === Number(seconds.slice(8, 10));
 }
 
-const QUANTITY = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?\d+)?$/;
+const QUANTITY = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?\d+)?$/;
 
 function decodeQuantity(schema: ScalarSchema, value: unknown, place: Place, faults: Faults): unknown {
   if (typeof value !== 'string' && typeof value !== 'number') return mistyped(schema, value, place, faults);

@@ -16,8 +16,8 @@ const UNIT_MS: Readonly<Record<string, number>> = {
 /** The longest duration in Go: 2^63 - 1 nanoseconds. */
 const DURATION_MAX_MS = 9_223_372_036_854;
 
-const WHOLE = /^([+-]?)((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|\u00b5s|\u03bcs|ms|s|m|h))+)$/;
-const PART = /(\d+\.?\d*|\.\d+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h)/g;
+const WHOLE = /^([+-]?)((?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|\u00b5s|\u03bcs|ms|s|m|h))+)$/;
+const PART = /(\d+(?:\.\d*)?|\.\d+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h)/g;
 
 /** Milliseconds, possibly with a fraction; undefined if the text is not a Go duration. */
 export function parseGoDuration(text: string): number | undefined {

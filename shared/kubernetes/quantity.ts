@@ -55,7 +55,7 @@ export function parseQuantity(text: string): ParsedQuantity {
 }
 
 function parsedQuantity(text: string): ParsedQuantity {
-  const match = /^([+-]?)(\d*)(?:\.(\d*))?([A-Za-z]*)([+-]?\d*)$/.exec(text);
+  const match = /^([+-]?)(\d*)(?:\.(\d*))?([A-Za-z]*)([+-]\d*|(?<=[A-Za-z])\d+)?$/.exec(text);
   if (match === null || text === '') return malformed(FORMAT_TEXT);
   const [, sign, whole = '', fraction = '', letters = '', trailing = ''] = match;
   if (whole === '' && fraction === '') return malformed(FORMAT_TEXT);

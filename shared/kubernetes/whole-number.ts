@@ -18,13 +18,16 @@ export type ParsedWholeNumber =
 /** Digits that are looked at; a longer text is out of range anyway, once its leading zeros are off. */
 const DIGITS_MAX = 20;
 
+const withoutLeadingZeros = (digits: string): string => digits.replace(/^0+(?=\d)/, '');
+
 /**
  * An int64 as text; at most Number.MAX_SAFE_INTEGER away from zero, which is further than any time or count reaches.
  */
 export function parseInt64(text: string): ParsedWholeNumber {
-  const match = /^([+-]?)0*(\d+)$/.exec(text);
+  const match = /^([+-]?)(\d+)$/.exec(text);
   if (match === null) return refused('ParseInt', text, 'invalid syntax');
-  const [, sign = '', digits = ''] = match;
+  const [, sign = '', written = ''] = match;
+  const digits = withoutLeadingZeros(written);
   const most = INT64_TEXT_MAX + (sign === '-' ? 1n : 0n);
   if (digits.length > DIGITS_MAX || BigInt(digits) > most) return refused('ParseInt', text, 'value out of range');
   const magnitude = Math.min(Number(digits), Number.MAX_SAFE_INTEGER);
@@ -33,9 +36,8 @@ export function parseInt64(text: string): ParsedWholeNumber {
 
 /** A uint64 as text, such as a resourceVersion; at most Number.MAX_SAFE_INTEGER. */
 export function parseUint64(text: string): ParsedWholeNumber {
-  const match = /^0*(\d+)$/.exec(text);
-  if (match === null) return refused('ParseUint', text, 'invalid syntax');
-  const digits = match[1] ?? '';
+  if (!/^\d+$/.test(text)) return refused('ParseUint', text, 'invalid syntax');
+  const digits = withoutLeadingZeros(text);
   if (digits.length > DIGITS_MAX || BigInt(digits) > UINT64_TEXT_MAX) {
     return refused('ParseUint', text, 'value out of range');
   }

@@ -30,7 +30,7 @@ export const FORMATS: ReadonlyMap<string, Test> = new Map<string, Test>([
   ['date-time', isDateTime],
   ['datetime', isDateTime],
   ['date', (text) => /^\d{4}-\d\d-\d\d$/.test(text) && isDateTime(`${text}T00:00:00Z`)],
-  ['duration', matching(new RegExp(`^(?:0|[-+]?(?:(?:\\d+\\.?\\d*|\\.\\d+) ?(?:${DURATION_UNITS}) ?)+)$`, 'i'))],
+  ['duration', matching(new RegExp(`^(?:0|[-+]?(?:(?:\\d+(?:\\.\\d*)?|\\.\\d+) ?(?:${DURATION_UNITS}) ?)+)$`, 'i'))],
   ['byte', matching(/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/)],
   ['ipv4', (text) => addressFamily(text, 'ip') === 'IPv4'],
   ['ipv6', (text) => addressFamily(text, 'ip') === 'IPv6'],

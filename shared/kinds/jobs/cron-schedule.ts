@@ -63,7 +63,7 @@ const EVERY = '@every ';
 /** @throws CronError */
 export function parseCron(text: string): CronSchedule {
   if (text === '') throw new CronError('empty spec string');
-  const zoned = /^(?:CRON_)?TZ=(\S*)\s+(.*)$/.exec(text);
+  const zoned = /^(?:CRON_)?TZ=(\S*)\s+(.*)$/s.exec(text);
   if (zoned !== null) {
     const [, zone = '', rest = ''] = zoned;
     if (!isTimeZone(zone)) throw new CronError(`provided bad location ${zone}: unknown time zone ${zone}`);
@@ -118,7 +118,7 @@ function durationSeconds(text: string): number | undefined {
   if (/^[+-]?0$/.test(text)) return 0;
   const sign = text.startsWith('-') ? -1 : 1;
   const body = text.replace(/^[+-]/, '');
-  const part = /(\d+\.?\d*|\.\d+)(h|ms|m|s|us|µs|ns)/y;
+  const part = /(\d+(?:\.\d*)?|\.\d+)(h|ms|m|s|us|µs|ns)/y;
   let total = 0;
   let end = 0;
   for (let match = part.exec(body); match !== null; match = part.exec(body)) {

@@ -40,8 +40,12 @@ export function ruleAllows(rule: PolicyRule, request: RuleRequest): boolean {
 }
 
 /** `*` at the end of a pattern stands for any text, also for none. */
-export const coversPath = (pattern: string, path: string): boolean =>
-  pattern === path || (pattern.endsWith(ALL) && path.startsWith(pattern.replace(/\*+$/, '')));
+export function coversPath(pattern: string, path: string): boolean {
+  if (pattern === path) return true;
+  let end = pattern.length;
+  while (pattern[end - 1] === ALL) end -= 1;
+  return end < pattern.length && path.startsWith(pattern.slice(0, end));
+}
 
 /** Parts of one rule that are compared at most. A role of 100,000 characters could name billions of combinations. */
 const PARTS_MAX = 20_000;

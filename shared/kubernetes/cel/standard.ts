@@ -195,7 +195,7 @@ function uintFromText(text: string): CelValue {
   return /^\d{1,20}$/.test(text) ? asUint(BigInt(text)) : conversionFailure('string', 'uint');
 }
 
-const DOUBLE_TEXT = /^[+-]?(?:\d+\.?\d*(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?|inf|infinity|nan)$/i;
+const DOUBLE_TEXT = /^[+-]?(?:\d+(?:\.\d*)?(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?|inf|infinity|nan)$/i;
 
 function doubleFromText(text: string): CelValue {
   if (!DOUBLE_TEXT.test(text)) return conversionFailure('string', 'double');

@@ -41,7 +41,7 @@ const UNITS: Readonly<Record<string, bigint>> = {
   m: 60n * SECOND,
   h: 3_600n * SECOND,
 };
-const WHOLE = /^([+-]?)((?:(?:\d{1,19}\.?\d{0,19}|\.\d{1,19})(?:ns|us|\u00b5s|\u03bcs|ms|s|m|h))+)$/;
+const WHOLE = /^([+-]?)((?:(?:\d{1,19}(?:\.\d{0,19})?|\.\d{1,19})(?:ns|us|\u00b5s|\u03bcs|ms|s|m|h))+)$/;
 const PART = /(\d*)(?:\.(\d*))?(ns|us|\u00b5s|\u03bcs|ms|s|m|h)/g;
 
 /** A duration in Go's format, exact to the nanosecond. */

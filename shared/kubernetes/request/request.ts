@@ -139,7 +139,7 @@ export function wholeNumberOf(query: URLSearchParams, option: string): number | 
 }
 
 /** A duration in Go's form, such as 32s or 1m30s. Go accepts both characters for micro. */
-const GO_DURATION = /^[+-]?(?:0|(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|\u00b5s|\u03bcs|ms|s|m|h))+)$/;
+const GO_DURATION = /^[+-]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|\u00b5s|\u03bcs|ms|s|m|h))+)$/;
 
 /**
  * Checks `timeout`, the deadline that a client sets for its request. It is not used: a request ends sooner anyway.
