@@ -8,6 +8,7 @@ import { acceptsGzip } from '../../shared/api/response-size.ts';
 import { FORMATS } from '../../shared/kinds/custom-resources/formats.ts';
 import { isTimeZone, parseCron } from '../../shared/kinds/jobs/cron-schedule.ts';
 import { coversPath } from '../../shared/kinds/roles/policy-rule.ts';
+import { celFunctions } from '../../shared/kubernetes/cel/expressions.ts';
 import { parseDuration } from '../../shared/kubernetes/cel/times.ts';
 import { parseGoDuration } from '../../shared/kubernetes/go-duration.ts';
 import { parseQuantity } from '../../shared/kubernetes/quantity.ts';
@@ -43,8 +44,20 @@ describe('a long text', () => {
     ['a header', () => acceptsGzip({ headers: { 'accept-encoding': `gzip;q=.${'1'.repeat(60_000)}!` } } as never)],
     ['a duration in an expression', () => parseDuration(`${parts}!`)],
     ['the format duration', () => FORMATS.get('duration')!(`${parts}!`)],
+    ['the format duration, of microseconds', () => FORMATS.get('duration')!(`${'0\u03bcs'.repeat(26)}!`)],
   ])('%s is refused at once', async (_what, run) => {
     expect(await cpuMsOf(run)).toBeLessThan(MS_MAX);
+  });
+
+  it('is trimmed by an expression at once', async () => {
+    const [trim] = celFunctions.get('.trim') ?? [];
+    const text = `a${' '.repeat(60_000)}b`;
+    let trimmed: unknown;
+    const ms = await cpuMsOf(() => {
+      trimmed = trim?.call(`\u00a0\t${text}\n `);
+    });
+    expect(trimmed).toBe(text);
+    expect(ms).toBeLessThan(MS_MAX);
   });
 
   it('of a machine is, too: an amount in the status of its Node', async () => {

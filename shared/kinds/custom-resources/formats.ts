@@ -21,8 +21,9 @@ const matching =
   (text) =>
     pattern.test(text);
 
+/** Without regard to case, both characters for micro are the same: they are one alternative. */
 const DURATION_UNITS =
-  'ns|us|\u00b5s|\u03bcs|ms|s|m|h|d|w|nanoseconds?|microseconds?|milliseconds?|seconds?|minutes?|hours?|days?|weeks?';
+  'ns|us|[\u00b5\u03bc]s|ms|s|m|h|d|w|nanoseconds?|microseconds?|milliseconds?|seconds?|minutes?|hours?|days?|weeks?';
 
 const isDateTime: Test = (text) => parseRfc3339(text.replace(' ', 'T')) !== undefined;
 

@@ -99,8 +99,15 @@ function boundedReplace(text: string, from: string, to: string, countMax = -1n):
 const ascii = (pattern: RegExp, change: (letters: string) => string) => (text: string) => text.replace(pattern, change);
 
 /** What Go's unicode.IsSpace accepts. */
-const SPACES = '[\\t\\n\\v\\f\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]';
-const TRIMMED = new RegExp(`^${SPACES}+|${SPACES}+$`, 'g');
+const SPACE = /[\t\n\v\f\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]/;
+
+/** A pattern for spaces at the end would begin again at each space before it. */
+function trimmed(text: string): string {
+  let [start, end] = [0, text.length];
+  while (start < end && SPACE.test(text.charAt(start))) start += 1;
+  while (start < end && SPACE.test(text.charAt(end - 1))) end -= 1;
+  return text.slice(start, end);
+}
 
 const readsResultTwice = (_: readonly CelValue[], result: CelValue): number => traversal(result, 2);
 
@@ -132,7 +139,7 @@ const strings: readonly Declaration[] = [
   declare('.split', 'string,string,int -> list<string>', split, readsFirstTwice),
   declare('.substring', 'string,int -> string', substring, readsFirst),
   declare('.substring', 'string,int,int -> string', substring, readsFirst),
-  declare('.trim', 'string -> string', (text: string) => text.replace(TRIMMED, ''), readsFirst),
+  declare('.trim', 'string -> string', trimmed, readsFirst),
   declare('.join', 'list<string> -> string', join, readsResultTwice),
   declare('.join', 'list<string>,string -> string', join, readsResultTwice),
   declare('strings.quote', 'string -> string', quoted, readsFirst),
