@@ -16,7 +16,7 @@ import { checkTimeout } from '../../shared/kubernetes/request/request.ts';
 import { parseInt64, parseUint64 } from '../../shared/kubernetes/whole-number.ts';
 import { apiInMemory, MERGE, NODES, node } from '../support/api-in-memory.ts';
 
-/** With the old patterns each took more than a second. */
+/** With the old patterns each needed more than a second. */
 const MS_MAX = 300;
 const zeros = '0'.repeat(60_000);
 const parts = '000s'.repeat(17);
