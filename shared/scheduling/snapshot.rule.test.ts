@@ -20,8 +20,9 @@ interface Parts {
   readonly hostPort?: number;
   readonly affinity?: object;
   readonly phase?: string;
+  readonly cpu?: string;
 }
-const pod = (name: string, { nodeName, labels = {}, nominated, hostPort, affinity, phase }: Parts = {}) =>
+const pod = (name: string, { nodeName, labels = {}, nominated, hostPort, affinity, phase, cpu = '1' }: Parts = {}) =>
   schedulablePod({
     metadata: { namespace: 'd', name, uid: name, labels },
     spec: {
@@ -30,7 +31,7 @@ const pod = (name: string, { nodeName, labels = {}, nominated, hostPort, affinit
       containers: [
         {
           name: 'c',
-          resources: { requests: { cpu: '1', memory: '10' } },
+          resources: { requests: { cpu, memory: '10' } },
           ...(hostPort === undefined ? {} : { ports: [{ containerPort: 1, hostPort }] }),
         },
       ],
@@ -281,6 +282,16 @@ describe('a trial', () => {
       }),
     ).toThrow('failed');
     expect(usedOf(snapshot, 'n')).toEqual([['d/a'], 1_000, 10, 1_000, 10, []]);
+  });
+
+  it('with a pod that requests more than sums can hold leaves what the others use', () => {
+    const { snapshot, keys } = snapshotOf();
+    const most = pod('b', { nodeName: 'n', cpu: '9E' });
+    expect(snapshot.withAdded([most], keys)).toEqual(['d/a', 'd/b']);
+    expect(usedOf(snapshot, 'n')).toEqual([['d/a'], 1_000, 10, 1_000, 10, []]);
+    for (const each of [most, pod('c', { nodeName: 'n' })]) snapshot.setPod(each);
+    snapshot.removePod('d/b');
+    expect(usedOf(snapshot, 'n')).toEqual([['d/a', 'd/c'], 2_000, 20, 2_000, 20, []]);
   });
 
   it('with removed pods puts each back once, also when it fails', () => {

@@ -269,7 +269,30 @@ export class Snapshot {
   }
 }
 
+/** A pod that names its node may request 9E: its sum is rounded, and what the other pods use would be lost with it. */
 function addUse(state: MutableNodeState, pod: SchedulablePod, change: 1 | -1): void {
+  if (isExact(state)) addOne(state, pod, change);
+  else {
+    Object.assign(state, UNUSED);
+    for (const each of state.pods.values()) addOne(state, each, 1);
+  }
+}
+
+const UNUSED = { used: NO_AMOUNTS, scoredCpu: 0, scoredMemory: 0, hostPorts: [] };
+
+function isExact({ used, scoredCpu, scoredMemory }: NodeState): boolean {
+  for (const name in used.scalars) if (!Number.isSafeInteger(used.scalars[name])) return false;
+  const { isSafeInteger } = Number;
+  return (
+    isSafeInteger(used.cpu) &&
+    isSafeInteger(used.memory) &&
+    isSafeInteger(used.ephemeralStorage) &&
+    isSafeInteger(scoredCpu) &&
+    isSafeInteger(scoredMemory)
+  );
+}
+
+function addOne(state: MutableNodeState, pod: SchedulablePod, change: 1 | -1): void {
   state.used = plus(state.used, pod.requests, change);
   state.scoredCpu += change * pod.scored.cpu;
   state.scoredMemory += change * pod.scored.memory;
