@@ -37,6 +37,8 @@ describe('the fate of an object', () => {
   });
 });
 
+const CONFIG_MAP = { apiVersion: 'v1', kind: 'ConfigMap' };
+
 async function running() {
   const cluster = workloadCluster();
   await cluster.createDeployment({ replicas: 2 });
@@ -195,6 +197,28 @@ describe('garbage collection', () => {
     await cluster.settle();
     const maps = await cluster.list('configmaps');
     expect(maps.map(({ metadata }) => [metadata.name, metadata.ownerReferences?.length])).toEqual([['kept', 1]]);
+  });
+
+  it('reads the owners of an object that is being deleted once, however many are absent', async () => {
+    const cluster = workloadCluster();
+    const owners = Array.from({ length: 80 }, (_, index) => ({ ...CONFIG_MAP, name: `o${index}`, uid: `u${index}` }));
+    await cluster.create('configmaps', {
+      ...CONFIG_MAP,
+      metadata: { name: 'held', finalizers: ['example.com/hold'], ownerReferences: owners },
+    });
+    let reads = 0;
+    const { onWorkloadRecords } = cluster.makeControllers({
+      ...cluster.tables,
+      get(key, options) {
+        reads += 1;
+        return cluster.tables.get(key, options);
+      },
+    });
+    await onWorkloadRecords(await cluster.records());
+    const [held] = await cluster.list('configmaps');
+    expect(held?.metadata.deletionTimestamp).toBeDefined();
+    // Each of eight workers may begin before the deletion.
+    expect(reads).toBeLessThan(25 * owners.length);
   });
 
   it('keeps an object of an owner of a measured kind, which is never stored', async () => {

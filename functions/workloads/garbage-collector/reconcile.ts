@@ -123,12 +123,14 @@ export async function judge(dependencies: WorkloadDependencies, ref: ObjectRef):
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
     const object = await objects.get(ref);
     if (object === undefined) return;
+    const isDeleting = object.metadata.deletionTimestamp !== undefined;
+    // Each of its absent owners leads here. To read all of them each time would cost the square of their number.
+    if (isDeleting && !isTracked(object)) return;
     const owners = await judgedOwners(dependencies, ref, object);
     const dependents = owners.some(({ state }) => state === 'waiting')
       ? await ownedRefs(dependencies.items, object.metadata.uid ?? '')
       : [];
     const evaluated = { owners, hasDependents: dependents.length > 0 };
-    const isDeleting = object.metadata.deletionTimestamp !== undefined;
     const fate = fateOf(owners, { isDeleting, hasDependents: evaluated.hasDependents });
     const isUncounted = isTracked(object) && !owners.some(countsPod);
     if (fate.kind === 'keep' && !isUncounted) return;
