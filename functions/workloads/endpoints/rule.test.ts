@@ -308,6 +308,21 @@ describe('EndpointSlices', () => {
     expect(again).toEqual({ create: [], update: [], remove: [] });
   });
 
+  it('have ports that are made once for equal pods, however many ports and pods there are', () => {
+    let reads = 0;
+    const port = {
+      port: 80,
+      get targetPort() {
+        reads += 1;
+        return 'http';
+      },
+    };
+    const pods = Array.from({ length: 50 }, (_, index) => pod(`p${index}`));
+    const [slice] = slicesFor(service({ ports: [port] }), pods, []).create;
+    expect([slice?.endpoints?.length, slice?.ports]).toEqual([50, [{ name: '', port: 8081, protocol: 'TCP' }]]);
+    expect(reads).toBeLessThan(10);
+  });
+
   it('are those of each family of the Service, and others are deleted', () => {
     const dual = [pod('a', { ips: ['10.0.0.1', 'fd00::1'] })];
     const both = slicesFor(service({ ipFamilies: ['IPv4', 'IPv6'] }), dual, []).create;

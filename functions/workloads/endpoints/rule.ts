@@ -52,6 +52,7 @@ interface Backend {
   readonly ip: string;
   readonly isReady: boolean;
   readonly isTerminating: boolean;
+  /** The same list for all backends with equal ports. */
   readonly ports: readonly EndpointPort[];
   /** Host name, node and pod. */
   readonly about: Pick<EndpointAddress, 'hostname' | 'nodeName' | 'targetRef'>;
@@ -60,6 +61,7 @@ interface Backend {
 }
 
 function backendsOf(service: KubeService, pods: readonly KubePod[], family: string): readonly Backend[] {
+  const portsOf = portLists(service);
   return pods
     .filter((pod) => selectsPod(service, pod.metadata.labels ?? {}) && !isTerminated(pod))
     .toSorted(byName)
@@ -73,7 +75,7 @@ function backendsOf(service: KubeService, pods: readonly KubePod[], family: stri
           ip,
           isReady: pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true,
           isTerminating: pod.metadata.deletionTimestamp !== undefined,
-          ports: portsOf(service, pod),
+          ports: portsOf(pod),
           about: defined({
             hostname: subdomain === service.metadata.name ? hostname || undefined : undefined,
             nodeName: nodeName || undefined,
@@ -88,6 +90,31 @@ const addressOf = ({ status }: KubePod, family: string): string | undefined =>
   [...(status?.podIPs ?? []).map(({ ip }) => ip), status?.podIP].find(
     (ip) => ip !== undefined && ip !== '' && addressFamily(ip, 'ip') === family,
   );
+
+/**
+ * The ports of the Service by pod. Both may be thousands: pods share a list if their containers have the same ports, of
+ * those that the Service names.
+ */
+function portLists(service: KubeService): (pod: KubePod) => readonly EndpointPort[] {
+  const named = new Set((service.spec?.ports ?? []).map(({ targetPort }) => targetPort));
+  const byTargets = new Map<string, readonly EndpointPort[]>();
+  const byText = new Map<string, readonly EndpointPort[]>();
+  return (pod) => {
+    const targets = (pod.spec?.containers ?? []).flatMap(({ ports = [] }) =>
+      ports.flatMap(({ name, protocol, containerPort }) => (named.has(name) ? [name, protocol, containerPort] : [])),
+    );
+    const key = JSON.stringify(targets);
+    let list = byTargets.get(key);
+    if (list === undefined) {
+      const made = portsOf(service, pod);
+      const text = JSON.stringify(made);
+      list = byText.get(text) ?? made;
+      byText.set(text, list);
+      byTargets.set(key, list);
+    }
+    return list;
+  };
+}
 
 /** A port with a name that no container of the pod has is left out. */
 function portsOf({ spec }: KubeService, pod: KubePod): readonly EndpointPort[] {
@@ -114,12 +141,13 @@ const serviceLabels = (service: KubeService): Record<string, string> => ({
 
 /** Backends with the same ports, in the order of their first backend. */
 function byPorts(backends: readonly Backend[]): readonly (readonly [readonly EndpointPort[], readonly Backend[]])[] {
-  const groups = new Map<string, Backend[]>();
+  const groups = new Map<readonly EndpointPort[], Backend[]>();
   for (const backend of backends) {
-    const key = JSON.stringify(backend.ports);
-    groups.set(key, [...(groups.get(key) ?? []), backend]);
+    const group = groups.get(backend.ports);
+    if (group === undefined) groups.set(backend.ports, [backend]);
+    else group.push(backend);
   }
-  return [...groups.values()].map((group) => [group[0]?.ports ?? [], group] as const);
+  return [...groups];
 }
 
 /** The content that the Endpoints of the Service must have, with the labels and annotations. */
