@@ -105,6 +105,25 @@ describe('a mirror', () => {
     ]);
   });
 
+  it('has a free name where two names are the same by chance', () => {
+    const subsets = Array.from({ length: 90 }, (_, index) => ({ ...subset('10.0.0.1'), ports: [{ port: index + 1 }] }));
+    // The names 41 and 86 of this uid are equal.
+    const { create } = mirroredSlices(endpoints(subsets, { uid: 'e19574' }), []);
+    expect(new Set(create.map(({ metadata }) => metadata.name)).size).toBe(90);
+    expect(mirroredSlices(endpoints(subsets, { uid: 'e19574' }), create.toReversed())).toEqual({
+      create: [],
+      update: [],
+      remove: [],
+    });
+  });
+
+  it('writes the ports of a subset as text once at most, however many addresses it has', () => {
+    let texts = 0;
+    const port = { port: 5432, toJSON: () => (texts += 1) };
+    const [slice] = mirroredSlices(endpoints([{ ...subset(...many(100, 0)), ports: [port] }]), []).create;
+    expect([slice?.endpoints?.length, texts <= 1]).toEqual([100, true]);
+  });
+
   it('is not written while it has what its Endpoints have', () => {
     const of = endpoints([
       subset(...many(450, 1)),

@@ -11,8 +11,8 @@ import type {
   KubeEndpoints,
 } from '../../../shared/kinds/types.ts';
 import { jsonEqual } from '../../../shared/kubernetes/json.ts';
-import { addressFamily } from '../../../shared/kubernetes/validate-addresses.ts';
-import { freeName, MANAGED_BY_LABEL, portsIn, SERVICE_NAME_LABEL, type SlicePlan } from './rule.ts';
+import { type AddressFamily, addressFamily } from '../../../shared/kubernetes/validate-addresses.ts';
+import { freeName, MANAGED_BY_LABEL, portsText, SERVICE_NAME_LABEL, type SlicePlan } from './rule.ts';
 
 const MIRROR_MANAGER = 'endpointslicemirroring-controller.k8s.io';
 /** Annotations of the Endpoints alone. */
@@ -36,7 +36,9 @@ export const isMirrorOf =
     deletionTimestamp === undefined;
 
 interface Group {
-  readonly family: string;
+  /** Of its family and ports. */
+  readonly key: string;
+  readonly family: AddressFamily;
   readonly ports: readonly EndpointPort[];
   readonly endpoints: Endpoint[];
 }
@@ -50,10 +52,9 @@ export function mirroredSlices(endpoints: KubeEndpoints, stored: readonly KubeEn
   const create: KubeEndpointSlice[] = [];
   const update: SlicePlan['update'][number][] = [];
   const used = new Set<KubeEndpointSlice>();
+  const unused = Map.groupBy(stored, ({ addressType = '', ports }) => keyOf(addressType, portsText(ports)));
   for (const group of groupsOf(endpoints)) {
-    const previous = stored.find(
-      (each) => !used.has(each) && each.addressType === group.family && jsonEqual(portsIn(each), group.ports),
-    );
+    const previous = unused.get(group.key)?.shift();
     if (previous === undefined) {
       create.push(newSlice(endpoints, group, freeName(endpoints, group.family, names)));
       continue;
@@ -66,12 +67,17 @@ export function mirroredSlices(endpoints: KubeEndpoints, stored: readonly KubeEn
   return { create, update, remove: stored.filter((each) => !used.has(each)) };
 }
 
+const keyOf = (family: string, portsOfGroup: string): string => `${family} ${portsOfGroup}`;
+
 function groupsOf({ subsets = [] }: KubeEndpoints): readonly Group[] {
   const groups: Group[] = [];
   /** By family and ports: the one with room. */
   const open = new Map<string, Group>();
   for (const { addresses = [], notReadyAddresses = [], ports = [] } of subsets) {
     const named = ports.map(({ name, ...port }) => ({ ...(name ? { name } : {}), ...port }));
+    const text = portsText(ports);
+    // Made once for thousands of addresses with thousands of ports.
+    const keys = { IPv4: keyOf('IPv4', text), IPv6: keyOf('IPv6', text) };
     const all = [
       ...addresses.map((address) => ({ address, ready: true })),
       ...notReadyAddresses.map((address) => ({ address, ready: false })),
@@ -79,10 +85,10 @@ function groupsOf({ subsets = [] }: KubeEndpoints): readonly Group[] {
     for (const { address, ready } of all.slice(0, ADDRESSES_MAX)) {
       const family = addressFamily(address.ip ?? '', 'ip');
       if (family === undefined) continue;
-      const key = JSON.stringify([family, named]);
+      const key = keys[family];
       const last = open.get(key);
       const isFull = last === undefined || last.endpoints.length >= SLICE_ENDPOINTS_MAX;
-      const group = isFull ? { family, ports: named, endpoints: [] } : last;
+      const group = isFull ? { key, family, ports: named, endpoints: [] } : last;
       if (isFull) groups.push(group);
       open.set(key, group);
       group.endpoints.push(endpointOf(address, ready));

@@ -231,6 +231,7 @@ function planOf(
   stored: readonly KubeEndpointSlice[],
 ): SlicePlan {
   const own = stored.filter(({ addressType }) => addressType === family).toSorted(byName);
+  const ownByPorts = Map.groupBy(own, (each) => portsText(each.ports));
   const names = new Set(stored.map(({ metadata }) => metadata.name ?? ''));
   const create: KubeEndpointSlice[] = [];
   const update: SlicePlan['update'][number][] = [];
@@ -239,7 +240,7 @@ function planOf(
   const groups = byPorts(backends.filter(({ ports }) => ports.length > 0 || !hasPorts));
   // A Service without pods has one empty slice, as upstream.
   for (const [ports, group] of groups.length === 0 ? [[[], []] as const] : groups) {
-    const same = own.filter((each) => jsonEqual(portsIn(each), ports));
+    const same = ownByPorts.get(portsText(ports)) ?? [];
     for (const [index, endpoints] of spread(group, same, service).entries()) {
       const previous = same[index];
       const slice = sliceOf(service, {
@@ -257,9 +258,11 @@ function planOf(
   return { create, update, remove: own.filter((each) => !used.has(each)) };
 }
 
-/** Stored ports with the defaults of the API removed. */
-export const portsIn = ({ ports = [] }: KubeEndpointSlice): readonly EndpointPort[] =>
-  ports.map(({ name, ...port }) => ({ ...(name ? { name } : {}), ...port }));
+/** Equal for equal ports. A stored port without a name has an empty one. */
+export const portsText = (ports: readonly EndpointPort[] = []): string =>
+  JSON.stringify(
+    ports.map(({ name, port, protocol, appProtocol }) => [name || undefined, port, protocol, appProtocol]),
+  );
 
 /** Endpoints stay in the slice that has them. Others fill free places, then new slices. Empty slices are left out. */
 function spread(
@@ -355,10 +358,14 @@ function sliceOf(
   };
 }
 
-/** The name follows from the Service, so a repeated creation is refused. */
+/** More than the names that are the same by chance. */
+const NAMES_TRIED_MAX = 64;
+
+/** The name follows from the Service and the names in use, so a repeated creation is refused. */
 export function freeName({ metadata }: KubeObject, family: string, names: Set<string>): string {
   const { name = '', uid = '' } = metadata;
-  for (let position = 0; position <= names.size; position += 1) {
+  const first = names.size;
+  for (let position = first; position < first + NAMES_TRIED_MAX; position += 1) {
     const candidate = podNameFor(name, { uid: `${uid}/${family}`, fence: 0, position });
     if (names.has(candidate)) continue;
     names.add(candidate);
