@@ -14,13 +14,15 @@ const REJECTED: Rejection = {
   reasons: ["node(s) didn't match Pod's node affinity/selector"],
   isResolvable: false,
 };
-const INTEGER = /^[+-]?\d+$/;
+/** 64 bits have at most 19 digits. */
+const INTEGER = /^(?:\+|(-))?0*(\d{1,19})$/;
 const NAME_FIELD = 'metadata.name';
 
-/** Base 10, 64 bits; undefined for any other text. */
+/** Base 10, 64 bits; undefined for any other text. One of 380,000 digits would be converted for 170 ms per node. */
 function integerOf(text: string | undefined): bigint | undefined {
-  if (text === undefined || !INTEGER.test(text)) return undefined;
-  const value = BigInt(text.replace(/^\+/, ''));
+  const [, sign = '', digits] = INTEGER.exec(text ?? '') ?? [];
+  if (digits === undefined) return undefined;
+  const value = BigInt(sign + digits);
   return value === BigInt.asIntN(64, value) ? value : undefined;
 }
 

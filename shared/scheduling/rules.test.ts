@@ -214,6 +214,10 @@ describe('a term of node affinity', () => {
     [expression('size', 'Lt', ['10']), false],
     [expression('zone', 'Gt', ['1']), false],
     [expression('size', 'Gt', ['x']), false],
+    [expression('size', 'Gt', ['+-9']), false],
+    [expression('size', 'Gt', ['-0009']), true],
+    [expression('size', 'Lt', ['0010']), false],
+    [expression('size', 'Lt', ['0011']), true],
     [expression('size', 'Gt', ['-9223372036854775808']), true],
     [expression('size', 'Gt', ['-9223372036854775809']), false],
     [expression('size', 'Gt'), false],
@@ -232,6 +236,11 @@ describe('a term of node affinity', () => {
   ])('%j matches: %s', (term, isMatched) => {
     expect(nodeTermMatches(term as never, node)).toBe(isMatched);
   });
+
+  it('compares a number that fills its pod with each node at once', () => {
+    const term = expression('size', 'Lt', ['9'.repeat(380_000)]);
+    for (let nodes = 0; nodes < 200; nodes += 1) expect(nodeTermMatches(term as never, node)).toBe(false);
+  }, 5_000);
 
   const [yes, no] = [field('In', ['n1']), field('In', ['n2'])] as never[];
   it.each([
