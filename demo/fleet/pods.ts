@@ -8,7 +8,7 @@ import { finalPodDeletion, isPodMissing, podStatusReport } from '../../agent/rul
 import { hasEnded, rejectedStatus } from '../../agent/rules/pod-status.ts';
 import type { PodStatus } from '../../agent/rules/shutdown-status.ts';
 import { needsStartedStatus, resizedStatus, startedStatus } from '../../agent/rules/started-pod.ts';
-import { type HostPort, hostPortsOf, portsConflict } from '../../shared/kinds/pods/host-ports.ts';
+import { conflictsWith, type HostPort, hostPortsOf } from '../../shared/kinds/pods/host-ports.ts';
 import type { KubeObject, KubePod } from '../../shared/kinds/types.ts';
 import { NAME_LENGTH_MAX } from '../../shared/kubernetes/kubernetes.ts';
 import { recordOf } from '../../shared/kubernetes/normal-form.ts';
@@ -83,7 +83,7 @@ function withoutPorts(pods: readonly KubeObject[]): ReadonlySet<KubeObject> {
   const arriving = running.filter(isNew).sort((one, other) => (created(one) < created(other) ? -1 : 1));
   for (const pod of [...running.filter((each) => !isNew(each)), ...arriving]) {
     const wanted = hostPortsOf((pod as KubePod).spec ?? {});
-    if (isNew(pod) && portsConflict(wanted, used)) rejected.add(pod);
+    if (isNew(pod) && conflictsWith(wanted)(used)) rejected.add(pod);
     else used.push(...wanted);
   }
   return rejected;

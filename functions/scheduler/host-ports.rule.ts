@@ -3,7 +3,7 @@
  *
  * Source: pkg/scheduler/framework/plugins/nodeports/node_ports.go.
  */
-import { portsConflict } from '../../shared/kinds/pods/host-ports.ts';
+import { conflictsWith } from '../../shared/kinds/pods/host-ports.ts';
 import type { Filter, Rejection } from '../../shared/scheduling/filter.rule.ts';
 import type { SchedulablePod } from '../../shared/scheduling/world.rule.ts';
 
@@ -12,7 +12,7 @@ const REJECTED: Rejection = {
   reasons: ["node(s) didn't have free ports for the requested pod ports"],
   isResolvable: true,
 };
-export const hostPortFilter =
-  ({ hostPorts }: SchedulablePod): Filter =>
-  (state) =>
-    portsConflict(hostPorts, state.hostPorts) ? REJECTED : undefined;
+export function hostPortFilter({ hostPorts }: SchedulablePod): Filter {
+  const conflicts = conflictsWith(hostPorts);
+  return (state) => (conflicts(state.hostPorts) ? REJECTED : undefined);
+}

@@ -4,7 +4,7 @@
  * Source: pkg/scheduler/backend/queue/scheduling_queue.go, backoff_queue.go, and the queueing hints of the plugins.
  */
 import { backoffMs } from '../backoff.ts';
-import { portsConflict } from '../kinds/pods/host-ports.ts';
+import { conflictsWith } from '../kinds/pods/host-ports.ts';
 import type { PluginName } from './filter.rule.ts';
 import { matchesNodeAffinity } from './node-affinity.rule.ts';
 import { comparedAmounts } from './requests.rule.ts';
@@ -219,7 +219,7 @@ const HINTS: Readonly<Record<PluginName, Hints>> = {
   },
   NodeName: { node: (_pod, { before }) => before === undefined },
   NodePorts: {
-    pod: (pod, change) => left(change) && portsConflict(pod.hostPorts, change.before!.hostPorts),
+    pod: (pod, change) => left(change) && conflictsWith(pod.hostPorts)(change.before!.hostPorts),
     node: (_pod, { before }) => before === undefined,
   },
   PodTopologySpread: spreadHints,

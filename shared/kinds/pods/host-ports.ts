@@ -27,10 +27,18 @@ export function hostPortsOf(spec: PodSpec): readonly HostPort[] {
   return ports.length === 0 ? NONE : ports;
 }
 
-const conflict = (one: HostPort, other: HostPort): boolean =>
-  one.port === other.port &&
-  one.protocol === other.protocol &&
-  (one.ip === other.ip || one.ip === ANY || other.ip === ANY);
-
-export const portsConflict = (wanted: readonly HostPort[], used: readonly HostPort[]): boolean =>
-  wanted.some((one) => used.some((other) => conflict(one, other)));
+/** Whether used ports conflict with these. Made once for many nodes: a pod may have thousands of ports. */
+export function conflictsWith(wanted: readonly HostPort[]): (used: readonly HostPort[]) => boolean {
+  const byPort = new Map<string, Set<string>>();
+  for (const { ip, protocol, port } of wanted) {
+    const key = `${protocol}/${port}`;
+    const ips = byPort.get(key);
+    if (ips === undefined) byPort.set(key, new Set([ip]));
+    else ips.add(ip);
+  }
+  return (used) =>
+    used.some(({ ip, protocol, port }) => {
+      const ips = byPort.get(`${protocol}/${port}`);
+      return ips !== undefined && (ip === ANY || ips.has(ANY) || ips.has(ip));
+    });
+}
