@@ -165,6 +165,18 @@ describe('Jobs that still run', () => {
     expect(decide(cronJob({ concurrencyPolicy: 'Replace' })).remove).toEqual([]);
   });
 
+  it('are all deleted before the next one starts, twenty at once', () => {
+    const names = Array.from({ length: 25 }, (_, index) => `old${index}`);
+    const replaced = cronJob({ concurrencyPolicy: 'Replace' }, active(...names));
+    const first = decide(replaced, { jobs: names.map((name) => job(name)) });
+    expect([first.start, first.remove.length, first.active]).toEqual([undefined, 20, names.slice(20)]);
+    const second = decide(cronJob({ concurrencyPolicy: 'Replace' }, active(...names.slice(20))), {
+      jobs: names.slice(20).map((name) => job(name)),
+    });
+    expect([second.remove, second.active]).toEqual([names.slice(20), undefined]);
+    expect(second.start).toBeDefined();
+  });
+
   it('leave the status when they are finished or missing', () => {
     const listed = cronJob({ suspend: true }, active('runs', 'done', 'lost'));
     const decision = decide(listed, {
@@ -225,6 +237,7 @@ describe('the history', () => {
       jobs: [job('old'), ...jobs],
     });
     expect([replaced.remove.length, replaced.remove[0]]).toEqual([20, 'old']);
+    expect(replaced.reasons).toEqual(replaced.remove.map(() => 'SuccessfulDelete'));
   });
 });
 

@@ -79,17 +79,20 @@ export function decideCronJob({ cronJob, jobs, nowMs }: CronJobSync): CronJobDec
   const observed = observeJobs(status.active ?? [], jobs);
   const expired = expiredJobs(spec, jobs);
   const lastSuccessfulTime = latestCompletion(status.lastSuccessfulTime, jobs);
-  const events = [...observed.events, ...expired.map(deletionEvent)];
-  const settle = (active: Active, more: Partial<CronJobDecision> = {}): CronJobDecision => ({
+  const { events: seen } = observed;
+  const settle = (
+    active: Active,
+    { remove = expired, events = seen, ...more }: Partial<CronJobDecision> = {},
+  ): CronJobDecision => ({
     start: undefined,
-    remove: expired,
-    events,
+    remove,
     ...more,
+    events: [...events, ...remove.map(deletionEvent)],
     status: withActive({ ...status, ...defined({ lastSuccessfulTime }) }, active),
   });
   if (metadata.deletionTimestamp !== undefined) return settle(observed.active);
   const timetable = timetableOf(cronJob);
-  if (timetable.kind === 'unusable') return settle(observed.active, { events: [...events, timetable.event] });
+  if (timetable.kind === 'unusable') return settle(observed.active, { events: [...seen, timetable.event] });
   if (spec.suspend === true) return settle(observed.active);
   const again = defined({ lookAgainAtMs: nextTimeMs(timetable.schedule, nowMs, timetable.zone) });
   const due = dueTime(cronJob, timetable, nowMs);
@@ -101,7 +104,7 @@ export function decideCronJob({ cronJob, jobs, nowMs }: CronJobSync): CronJobDec
       : { skip: { ...skipped, inputs, scheduledAt: zonedTime(skipped.dueMs, timetable.zone) } };
   };
   if (due === undefined) return settle(observed.active, { ...again, ...skipOf([]) });
-  const warned = due.isTooMany ? [...events, TOO_MANY] : events;
+  const warned = due.isTooMany ? [...seen, TOO_MANY] : seen;
   const start = startOf(cronJob, due.atMs, timetable);
   const isStarted = observed.active.some(({ name }) => name === start.name);
   if (isStarted || parseTimeMs(status.lastScheduleTime) === due.atMs) return settle(observed.active, again);
@@ -109,12 +112,12 @@ export function decideCronJob({ cronJob, jobs, nowMs }: CronJobSync): CronJobDec
     return settle(observed.active, { ...again, ...skipOf(observed.active), events: [...warned, ALREADY_ACTIVE] });
   }
   const replaced = spec.concurrencyPolicy === 'Replace' ? activeJobs(observed.active, jobs) : [];
-  return settle(replaced.length > 0 ? [] : observed.active, {
-    ...again,
-    start,
-    remove: [...replaced, ...expired].slice(0, DELETIONS_MAX),
-    events: [...warned, ...replaced.map(deletionEvent)],
-  });
+  const remove = [...replaced, ...expired].slice(0, DELETIONS_MAX);
+  const removed = new Set(remove.map(({ metadata }) => metadata.uid));
+  const kept = observed.active.filter(({ uid }) => !removed.has(uid));
+  // One that is neither deleted nor listed would run on, and never be replaced. Their deletions lead here again.
+  const isReplaced = replaced.length <= DELETIONS_MAX;
+  return settle(kept, { ...again, start: isReplaced ? start : undefined, remove, events: warned });
 }
 
 const TOO_MANY: CronEvent = {
