@@ -198,6 +198,7 @@ describe('a copy of a cluster', () => {
     expect([...copy.snapshot.nodes.keys()]).toEqual(['a', 'b', 'c']);
     expect(copy.snapshot.namespaces).toEqual(new Map([['d', { team: 'x' }]]));
     expect([...copy.pending.keys()]).toEqual(['d/p']);
+    const { namespaces } = copy.snapshot;
     await put('namespaces', 'e');
     await put('nodes', 'd');
     await drop('nodes', 'a');
@@ -206,6 +207,7 @@ describe('a copy of a cluster', () => {
     await copy.refresh();
     expect([...copy.snapshot.nodes.keys()].sort()).toEqual(['b', 'c', 'd']);
     expect([...copy.snapshot.namespaces.keys()]).toEqual(['d', 'e']);
+    expect(copy.snapshot.namespaces).toBe(namespaces);
     expect([[...copy.snapshot.pods.keys()], [...copy.pending.keys()]]).toEqual([['d/q'], ['d/q']]);
     await drop('namespaces', 'd');
     await copy.refresh();

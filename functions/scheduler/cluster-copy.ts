@@ -50,6 +50,7 @@ export class ClusterCopy {
   snapshot = new Snapshot();
   #process: string | undefined;
   #cursors: Readonly<Record<Resource, ShardCursors>> | undefined;
+  /** The snapshot has this map: a copy for each of thousands would cost their square. */
   #namespaces = new Map<string, Labels>();
   #uses = new Map<string, number>();
   #hasReadVersions = false;
@@ -233,7 +234,7 @@ export class ClusterCopy {
     switch (resource) {
       case 'namespaces':
         this.#namespaces.set(name, object.metadata.labels ?? {});
-        this.snapshot.setNamespaces(new Map(this.#namespaces));
+        this.snapshot.setNamespaces(this.#namespaces);
         break;
       case 'nodes': {
         const after = this.#readable(object, schedulableNode);
@@ -276,7 +277,7 @@ export class ClusterCopy {
     const version = Number(object.metadata.resourceVersion ?? 0);
     if (resource === 'namespaces') {
       this.#namespaces.delete(name);
-      this.snapshot.setNamespaces(new Map(this.#namespaces));
+      this.snapshot.setNamespaces(this.#namespaces);
     } else if (resource === 'nodes') {
       const before = this.snapshot.nodes.get(name)?.node;
       if (before === undefined || before.resourceVersion > version) return;
