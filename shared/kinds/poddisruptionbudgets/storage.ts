@@ -10,7 +10,7 @@ import type { ResourceStorage } from '../../api/resource-storage.ts';
 import { defined } from '../../defined.ts';
 import type { ObjectStore } from '../../store/object-store.ts';
 import { expectedPodsOf } from '../pods/budget-scale.ts';
-import { covers, withBudgetStatus } from '../pods/budget-status.ts';
+import { coveredBy, withBudgetStatus } from '../pods/budget-status.ts';
 import type { KubeObject } from '../types.ts';
 import { poddisruptionbudgets } from './serve.ts';
 
@@ -54,7 +54,7 @@ export function budgetsOver(stored: ResourceStorage, pods: ResourceStorage, get:
     async covering(pod) {
       const budgets = await listAll(stored, pod.metadata.namespace ?? '');
       // Budgets are read before pods. An eviction in between changed its budget, so our write of that budget will fail.
-      return withCurrentStatus(budgets.filter((budget) => covers(budget, pod)));
+      return withCurrentStatus(budgets.filter((budget) => coveredBy(budget)(pod)));
     },
   };
 }

@@ -36,6 +36,18 @@ describe('budgetStatusOf', () => {
     });
   });
 
+  it('reads the selector once, however many pods there are', () => {
+    let reads = 0;
+    const matchLabels = {
+      get app() {
+        reads += 1;
+        return 'web';
+      },
+    };
+    expect(budgetStatusOf(budget({ selector: { matchLabels } }), three).currentHealthy).toBe(3);
+    expect(reads).toBe(1);
+  });
+
   it.each([
     [{ minAvailable: '50%' }, 1],
     [{ maxUnavailable: '25%' }, 1],

@@ -25,10 +25,11 @@ export type ExpectedPods =
   /** A controller of the pods does not say how many it wants: no eviction is allowed. */
   | { readonly kind: 'failed'; readonly message: string };
 
-/** Whether a budget covers a pod. */
-export const covers = (budget: KubePodDisruptionBudget, pod: KubePod): boolean =>
-  budget.metadata.namespace === pod.metadata.namespace &&
-  selectorFromSpec(budget.spec?.selector).matches(pod.metadata.labels);
+/** Whether a budget covers a pod. Made once for many pods: a selector may have thousands of expressions. */
+export function coveredBy({ metadata, spec }: KubePodDisruptionBudget): (pod: KubePod) => boolean {
+  const selector = selectorFromSpec(spec?.selector);
+  return (pod) => metadata.namespace === pod.metadata.namespace && selector.matches(pod.metadata.labels);
+}
 
 const isReady = (pod: KubePod): boolean =>
   (pod.status?.conditions ?? []).some((each) => each.type === 'Ready' && each.status === 'True');
@@ -49,8 +50,10 @@ function desiredOf(budget: KubePodDisruptionBudget, expected: number): number {
 }
 
 /** The pods that count. */
-export const coveredPods = (budget: KubePodDisruptionBudget, pods: readonly KubePod[]): readonly KubePod[] =>
-  pods.filter((pod) => covers(budget, pod) && !isTerminated(pod));
+export function coveredPods(budget: KubePodDisruptionBudget, pods: readonly KubePod[]): readonly KubePod[] {
+  const isCovered = coveredBy(budget);
+  return pods.filter((pod) => isCovered(pod) && !isTerminated(pod));
+}
 
 /**
  * `pods` may contain pods that the budget does not cover.
@@ -84,9 +87,10 @@ export function remainingDisruptions(
   budget: KubePodDisruptionBudget,
   pods: readonly KubePod[],
 ): Readonly<Record<string, string | null>> {
+  const isCovered = coveredBy(budget);
   const present = new Set(
     pods
-      .filter((pod) => covers(budget, pod) && pod.metadata.deletionTimestamp === undefined)
+      .filter((pod) => isCovered(pod) && pod.metadata.deletionTimestamp === undefined)
       .map(({ metadata }) => metadata.name ?? ''),
   );
   return Object.fromEntries(Object.entries(budget.status?.disruptedPods ?? {}).filter(([name]) => present.has(name)));
