@@ -93,7 +93,8 @@ class ClusterMetrics {
 
   /** Every series of this metric with exactly these dimensions. */
   search(metricName: string, statistic: string, ...dimensions: string[]): IMetric {
-    const schema = [this.#namespace, 'service', ...dimensions].join(',');
+    // Quotes: a cluster id may have dashes. Source: CloudWatch User Guide, "CloudWatch search expression syntax".
+    const schema = [`"${this.#namespace}"`, 'service', ...dimensions].join(',');
     return new MathExpression({
       expression: `SEARCH('{${schema}} MetricName="${metricName}"', '${statistic}')`,
       period: PERIOD,
@@ -154,7 +155,8 @@ function heartbeatGraphs(metrics: ClusterMetrics, { heartbeat, policy }: Dashboa
     graph(
       'Detection: last heartbeat to Unknown',
       [
-        metrics.ofNodeMonitor(monitor.DETECTION_TIME, 'Maximum', 'longest'),
+        // Of node-monitor, and in a mass failure of node-marker.
+        metrics.search(monitor.DETECTION_TIME, 'Maximum'),
         metrics.ofNodeMonitor(monitor.LATE_NODES, 'Maximum', 'nodes late'),
       ],
       { leftAnnotations: [{ value: detectionSeconds, label: `grace period and one tick: ${detectionSeconds} s` }] },

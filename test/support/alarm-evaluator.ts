@@ -59,8 +59,15 @@ export class MetricFigures {
 
   /** Names of the metrics in a namespace. */
   names(namespace: string): string[] {
-    const ids = [...this.#points.keys()].map((key) => JSON.parse(key) as [string, string]);
-    return [...new Set(ids.filter(([of]) => of === namespace).map(([, name]) => name))].sort();
+    return [...new Set(this.ids(namespace).map(({ name }) => name))].sort();
+  }
+
+  /** Every series of a namespace. */
+  ids(namespace: string): MetricId[] {
+    return [...this.#points.keys()].flatMap((key) => {
+      const [of, name, dimensions] = JSON.parse(key) as [string, string, [string, string][]];
+      return of === namespace ? [{ namespace, name, dimensions: Object.fromEntries(dimensions) }] : [];
+    });
   }
 
   /** The statistic of the period that begins at `fromMs`; undefined without a figure in it. */

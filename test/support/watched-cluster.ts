@@ -19,7 +19,7 @@ const BEAT_SECONDS = 10;
 
 type Woken = 'evictor' | 'cloud-node' | 'scheduler' | 'workloads';
 type Ticking = 'node-monitor' | Woken;
-type Service = Ticking | 'object-stream';
+type Service = Ticking | 'node-marker' | 'object-stream';
 
 /** Lines written to standard output while `run` runs. */
 export async function printed(run: () => unknown): Promise<string[]> {
@@ -84,7 +84,7 @@ export async function watchedCluster(
   const figures = new MetricFigures();
   const ids = functionIds(template);
   const meters = new Map<Service, EmbeddedMeter>(
-    (['node-monitor', 'evictor', 'cloud-node', 'object-stream', 'scheduler', 'workloads'] as const).map(
+    (['node-monitor', 'node-marker', 'evictor', 'cloud-node', 'object-stream', 'scheduler', 'workloads'] as const).map(
       (serviceName) => [
         serviceName,
         embeddedMeter((service = serviceName) => new Metrics({ namespace: NAMESPACE, serviceName: service })),
@@ -93,7 +93,19 @@ export async function watchedCluster(
   );
   let service: Service = 'object-stream';
   const meter = () => meters.get(service)!;
-  const { fleet, names } = await settledFleet(zones, { ...options, meter: { add: (...of) => meter().add(...of) } });
+  const parts: string[] = [];
+  const partQueue = {
+    async send(bodies: readonly string[]) {
+      parts.push(...bodies);
+      return [];
+    },
+    async postpone() {},
+  };
+  const { fleet, names } = await settledFleet(zones, {
+    partQueue,
+    ...options,
+    meter: { add: (...of) => meter().add(...of) },
+  });
   let seconds = 0;
   let linesOfMinute: string[] = [];
 
@@ -187,6 +199,9 @@ export async function watchedCluster(
         if (of.beats !== undefined) await sendSpread(of.beats);
         else if (seconds % BEAT_SECONDS === 0) await fleet.beat(...names.filter(beating));
         for (const name of ticking) await tick(name);
+        for (const body of parts.splice(0)) {
+          await invoke('node-marker', () => fleet.controllers.onMarkPart({ body, receives: 1 }));
+        }
         await invoke('object-stream', () => fleet.streams());
       }
       alarms.evaluate(figures, cluster.nowMs());
