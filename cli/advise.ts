@@ -64,9 +64,17 @@ export async function adviseCommand(
   );
   if (hours.length === 0) throw noHours(values);
   const report = adviceReport(hours, limit);
-  if (values.svg !== undefined) writeFileSync(values.svg, adviceSvg(report.profiles, limit));
+  if (values.svg !== undefined) writeSvg(values.svg, adviceSvg(report.profiles, limit));
   if (values.json === true) print(JSON.stringify(report, undefined, 2));
   else for (const each of report.profiles) for (const line of adviceLines(each, limit)) print(line);
+}
+
+function writeSvg(path: string, text: string): void {
+  try {
+    writeFileSync(path, text);
+  } catch (cause) {
+    throw new CommandError(`${path} cannot be written: ${(cause as Error).message}`, ADVISE_USAGE, { cause });
+  }
 }
 
 /** The advice for all zones and profiles of a cluster. */

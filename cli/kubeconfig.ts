@@ -5,7 +5,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { delimiter, dirname, join, resolve } from 'node:path';
-import { parse } from 'yaml';
+import { LineCounter, parseDocument } from 'yaml';
 import { defined } from '../shared/defined.ts';
 import { CommandError, type CommandIo } from './command.ts';
 
@@ -60,17 +60,35 @@ export const firstKubeconfig = (environment: Environment): string | undefined =>
 
 /**
  * Access by the options, completed from a kubeconfig: --kubeconfig, $KUBECONFIG, that of local mode, ~/.kube/config.
+ *
+ * @throws CommandError
  */
 export function apiAccess(options: AccessOptions, environment: Environment): ApiAccess {
   const { server, token } = options;
   const caFile = options['certificate-authority'];
-  const ca = defined({ ca: caFile === undefined ? undefined : readFileSync(caFile, 'utf8') });
+  const ca = defined({ ca: caFile === undefined ? undefined : textOfFile(caFile) });
+  if (server !== undefined) requireUrl(server, '--server');
   if (server !== undefined && token !== undefined) return { url: server, token, ...ca };
   const path = options.kubeconfig ?? kubeconfigPath(environment);
   if (path === undefined || !existsSync(path))
     throw new CommandError(path === undefined ? 'no kubeconfig was found' : `no kubeconfig at ${path}`, NEXT);
   const found = readKubeconfig(path, environment, options);
+  if (server === undefined) requireUrl(found.url, `the server in ${path}`);
   return { ...found, ...ca, ...defined({ url: server }) };
+}
+
+function requireUrl(text: string, what: string): void {
+  const url = URL.parse(text);
+  if (url?.protocol === 'https:' || url?.protocol === 'http:') return;
+  throw new CommandError(`${what} must be a URL such as https://nodes.example.com, not ${JSON.stringify(text)}`, NEXT);
+}
+
+function textOfFile(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (cause) {
+    throw new CommandError(`${path} cannot be read: ${(cause as Error).message}`, NEXT, { cause });
+  }
 }
 
 function kubeconfigPath(environment: Environment): string | undefined {
@@ -79,12 +97,30 @@ function kubeconfigPath(environment: Environment): string | undefined {
   return firstKubeconfig(environment) ?? places.find((place) => existsSync(place));
 }
 
+/** @throws CommandError with the line of what is no YAML, or with the list that is none */
+function parsedKubeconfig(path: string): KubeconfigFile | undefined {
+  const lines = new LineCounter();
+  const document = parseDocument(textOfFile(path), { lineCounter: lines, prettyErrors: false });
+  const [fault] = document.errors;
+  if (fault !== undefined) {
+    throw new CommandError(`${path}:${lines.linePos(fault.pos[0]).line}: ${fault.message}`, NEXT, { cause: fault });
+  }
+  const file = (document.toJS() ?? undefined) as KubeconfigFile | undefined;
+  for (const name of ['contexts', 'clusters', 'users'] as const) {
+    const entries: unknown = file?.[name] ?? [];
+    if (!Array.isArray(entries) || entries.some((each) => typeof each !== 'object' || each === null)) {
+      throw new CommandError(`${path}: ${name} must be a list of mappings`, NEXT);
+    }
+  }
+  return file;
+}
+
 function readKubeconfig(
   path: string,
   environment: Environment,
   { token, context: requested }: AccessOptions,
 ): ApiAccess {
-  const file = parse(readFileSync(path, 'utf8')) as KubeconfigFile | null;
+  const file = parsedKubeconfig(path);
   const contextName = requested ?? file?.['current-context'];
   const context = file?.contexts?.find(({ name }) => name === contextName)?.context;
   if (requested !== undefined && context === undefined)
@@ -93,7 +129,7 @@ function readKubeconfig(
   const user = file?.users?.find(({ name }) => name === context?.user)?.user;
   const url = cluster?.['server'];
   if (cluster === undefined || url === undefined) throw new CommandError(`${path} has no server`, NEXT);
-  const beside = (name: string): string => readFileSync(resolve(dirname(path), name), 'utf8');
+  const beside = (name: string): string => textOfFile(resolve(dirname(path), name));
   const data = cluster['certificate-authority-data'];
   const caFile = cluster['certificate-authority'];
   const ca =

@@ -112,5 +112,8 @@ describe('advise', () => {
     expect(svg).toMatch(/^<svg /);
     expect(svg).toContain('default (large point: in force)');
     expect(svg).not.toContain('NaN');
+    expect(await advise('--svg', join(file, 'in-a-file'))).toEqual([
+      expect.stringContaining('in-a-file cannot be written: ENOTDIR'),
+    ]);
   });
 });
