@@ -74,7 +74,7 @@ describe('what pages', () => {
     await some.minute({ ticking: others });
     expect(some.alarming()).toContain(`${name}-ticks`);
     expect(some.pages()).toBe(true);
-    await some.minutes(2);
+    await some.minute();
     expect(some.state(`${name}-ticks`)).toBe('OK');
     await some.minutes(2);
     expect(some.alarming()).toEqual([]);
@@ -251,7 +251,7 @@ describe('what pages', () => {
     expect(some.alarming()).not.toContain('total-disruption');
     expect(some.pages()).toBe(true);
     for (const name of some.names) await some.fleet.post(name);
-    await some.minutes(2);
+    await some.minute();
     expect(some.alarming()).toEqual([]);
     expect(some.pages()).toBe(false);
   });
@@ -595,7 +595,9 @@ describe('alarms that do not page', () => {
     await some.minutes(3);
     expect(some.alarming()).toEqual(['events-not-sent']);
     expect(some.pages()).toBe(false);
-    await some.minutes(15);
+    await some.minutes(14);
+    expect(some.alarming()).toEqual(['events-not-sent']);
+    await some.minute();
     expect(some.alarming()).toEqual([]);
   });
 });
@@ -651,6 +653,15 @@ describe('alarms', () => {
     for (const name of alarms.names) {
       const text = readFileSync(join(repositoryRoot, RUNBOOKS, `${name.replace(/^nodekeeper-/, '')}.md`), 'utf8');
       for (const heading of headings) expect(`${name}: ${text}`).toContain(`\n${heading}\n`);
+    }
+  });
+
+  it('clear only when their last value has left three periods, where a metric is emitted only with something wrong', () => {
+    const late = alarms.all.filter(({ periodMs, metricCount }) => periodMs === 300_000 && metricCount === 1);
+    expect(late.map(({ name }) => name)).toContain('nodekeeper-events-not-sent');
+    for (const { name } of late) {
+      const text = readFileSync(join(repositoryRoot, RUNBOOKS, `${name.replace(/^nodekeeper-/, '')}.md`), 'utf8');
+      expect(`${name}: ${text}`).toMatch(/\n## It clears\n\nSome 15 minutes after the last /);
     }
   });
 

@@ -7,6 +7,7 @@ import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
 import { createResolver } from '../../aws-local/assembly/intrinsics.ts';
 import type { Template as LocalTemplate } from '../../aws-local/assembly/template.ts';
+import * as cdk from '../../cdk/index.ts';
 import type { NodekeeperClusterProps } from '../../cdk/lib/cluster-props.ts';
 import { repositoryRoot } from '../../cdk/lib/function-names.ts';
 import { NodekeeperCluster } from '../../cdk/lib/nodekeeper-cluster.ts';
@@ -25,6 +26,25 @@ const templateWith = (...clusters: readonly (readonly [id: string, props: Nodeke
 
 const valuesOf = (template: Template, type: string, property: string): unknown[] =>
   ofType(template, type).map(([, { Properties }]) => Properties[property]);
+
+it('the example of docs/operations/deploy.md is accepted', () => {
+  const page = readFileSync(join(repositoryRoot, 'docs/operations/deploy.md'), 'utf8');
+  const [, example = ''] = /```ts\n(.*?)```/s.exec(page) ?? [];
+  const body = example.replaceAll(/^import .*$/gm, '');
+  const names = {
+    ...cdk,
+    Stack,
+    App: class extends App {
+      constructor() {
+        super({ context: { 'aws:cdk:bundling-stacks': [] } });
+      }
+    },
+    vpc: { selectSubnets: () => ({ subnetIds: ['subnet-01234567'] }) },
+    group: { securityGroupId: 'sg-01234567' },
+  };
+  expect(body).toContain('new NodekeeperCluster(');
+  new Function(...Object.keys(names), body)(...Object.values(names));
+});
 
 describe('two clusters in one stack', () => {
   const template = templateWith(['East', { clusterId: 'east' }], ['West', { clusterId: 'west' }]);
