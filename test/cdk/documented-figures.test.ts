@@ -15,9 +15,11 @@ import { reservedConcurrencyOf } from '../../cdk/lib/concurrency.ts';
 import { repositoryRoot } from '../../cdk/lib/function-names.ts';
 import { routeLimits } from '../../cdk/lib/http-api.ts';
 import { costItems } from '../../console/model/running-cost.ts';
+import { functionList } from '../../functions/function-list.ts';
 import { HELD_WATCH_DOLLARS_PER_HOUR } from '../../shared/cost/held-watch.ts';
 import { dollarsOf, PRICE_LIST, SECONDS_PER_DAY } from '../../shared/cost/prices.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
+import type { FunctionManifest } from '../../shared/functions/function-manifest.ts';
 import { expectDocumented, markdownTable } from '../support/documented.ts';
 import { synthesise } from './synthesised.ts';
 
@@ -152,6 +154,18 @@ describe('the documented bill', () => {
     expect(alarmsPage).toContain(`**${cents(alarms)} per month**`);
     expect(alarmsPage).toContain(`${cents(alarms - 1)} in an account without other alarms`);
   });
+});
+
+it('the documented ways out of a VPC name each function that sends messages, calls or events', () => {
+  const [row = ''] = /\| SQS, Lambda, EventBridge \|.*?\| interface/.exec(docs('network.md')) ?? [];
+  const uses = functionList.filter(
+    ({ environment = [], publishesEvents }: FunctionManifest) =>
+      ['PART_QUEUE_URL', 'TICK_QUEUE_URL', 'WAKE_FUNCTIONS'].some((each) => environment.includes(each as never)) ||
+      publishesEvents === true,
+  );
+  const named = [...row.matchAll(/`([a-z-]+)`/g)].map(([, name = '']) => name);
+  const known = named.filter((name) => functionList.some((each) => each.name === name));
+  expect(known.toSorted()).toEqual(uses.map(({ name }) => name).toSorted());
 });
 
 it('the documented size of the stack is that of the template', { timeout: 120_000 }, () => {
