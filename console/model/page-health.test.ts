@@ -71,3 +71,13 @@ it('compares the clocks, to the second that the API sends', () => {
   expect(skewText(60_000)).toContain('is 60s behind that of the cluster');
   expect(skewText(-60_000)).toContain('is 60s ahead of that of the cluster');
 });
+
+it('states that there are more nodes than it has read, whether or not these are current', () => {
+  const notice = 'Nodes: there are more nodes than the 20000 that this page reads: its counts are of these.';
+  expect(pageHealthOf(new Map(), 60_000, 100_000, 20_000)).toEqual({
+    banner: undefined,
+    goodAtMs: 60_000,
+    notices: [notice],
+  });
+  expect(pageHealthOf(new Map([['Nodes', problem({})]]), 60_000, 100_000, 20_000).notices).toEqual([notice]);
+});

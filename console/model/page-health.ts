@@ -29,10 +29,16 @@ const ESSENTIAL: ReadonlySet<string> = new Set(['Nodes', 'The status of the clus
 
 export const SIGN_IN = 'You are not signed in: run `npx nodekeeper console` and open the address that it prints.';
 
+/** Of a list that was read in part. */
+export const cutText = (what: string, read: number): string =>
+  `there are more ${what} than the ${read} that this page reads: its counts are of these.`;
+
+/** `cutAt`: the number of Nodes that were read, if there are more. */
 export function pageHealthOf(
   problems: ReadonlyMap<string, Problem>,
   goodAtMs: number | undefined,
   nowMs: number,
+  cutAt?: number,
 ): PageHealth {
   const failing = [...problems].filter(([source, { status }]) => ESSENTIAL.has(source) && status !== FORBIDDEN);
   const signedOut = [...problems.values()].find(({ status }) => status === UNAUTHORIZED);
@@ -40,6 +46,7 @@ export function pageHealthOf(
   const notices = [...problems]
     .filter(([, { status }]) => !isOld || status === FORBIDDEN)
     .map(([source, each]) => noticeOf(source, each, nowMs));
+  if (cutAt !== undefined) notices.push(`Nodes: ${cutText('nodes', cutAt)}`);
   if (!isOld) return { banner: undefined, goodAtMs, notices };
   const [alone] = failing.length === 1 && signedOut === undefined ? failing : [];
   return { banner: bannerOf(failing, signedOut, goodAtMs, nowMs), goodAtMs: alone?.[1].sinceMs ?? goodAtMs, notices };

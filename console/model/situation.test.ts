@@ -240,10 +240,12 @@ it('says when the last trouble ended, while there is none', () => {
     quietText(1, undefined, NOW_MS),
     quietText(0, 'unknown', NOW_MS),
     quietText(6, 'unknown', NOW_MS),
+    quietText(6, undefined, NOW_MS, true),
   ]).toEqual([
     'All 6 nodes are Ready. Last disruption 3h ago.',
     'The node is Ready. No disruption is recorded.',
     'No machine has joined yet.',
     'All 6 nodes are Ready.',
+    'The 6 nodes that were read are Ready.',
   ]);
 });

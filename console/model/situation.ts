@@ -82,10 +82,16 @@ export function troublesOf(input: SituationInput): readonly Trouble[] {
 
 /**
  * The sentence without any trouble. `lastTroubleMs`: end of the last disruption of a zone, or of the last closed gate;
- * undefined: none in the records; 'unknown': they are not read.
+ * undefined: none in the records; 'unknown': they are not read. `isCut`: there are more nodes, which were not read.
  */
-export function quietText(nodes: number, lastTroubleMs: number | undefined | 'unknown', nowMs: number): string {
+export function quietText(
+  nodes: number,
+  lastTroubleMs: number | undefined | 'unknown',
+  nowMs: number,
+  isCut = false,
+): string {
   if (nodes === 0) return 'No machine has joined yet.';
+  if (isCut) return `The ${nodes} nodes that were read are Ready.`;
   const all = nodes === 1 ? 'The node is Ready.' : `All ${nodes} nodes are Ready.`;
   if (lastTroubleMs === 'unknown') return all;
   return lastTroubleMs === undefined

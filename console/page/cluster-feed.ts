@@ -20,6 +20,8 @@ export interface ClusterView {
   readonly nodes: ReadonlyMap<string, NodeCell>;
   /** The first list of Nodes is complete. */
   readonly isListed: boolean;
+  /** There are more Nodes than are read. */
+  readonly isCut: boolean;
   readonly status: KubeClusterStatus['status'];
   readonly metrics: Samples;
   readonly oldestPendingPod: PodSummary | undefined;
@@ -50,6 +52,7 @@ export function startClusterFeed(): ClusterFeed {
     readOnly: undefined,
     nodes: new Map(),
     isListed: false,
+    isCut: false,
     status: undefined,
     metrics: new Map(),
     oldestPendingPod: undefined,
@@ -138,9 +141,9 @@ function nodeTarget(view: () => ClusterView, change: Change, report: Report) {
       // The first list shows what it has. A later one replaces the nodes at its end, so none disappears meanwhile.
       if (!view().isListed) change({ nodes });
     },
-    onListEnd() {
+    onListEnd(isCut: boolean) {
       nodes = inOrder();
-      change({ nodes, isListed: true });
+      change({ nodes, isListed: true, isCut });
     },
     onChange(type: string, node: KubeNode) {
       const cell = cellOf(node);

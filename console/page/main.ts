@@ -28,7 +28,7 @@ function Page({ feed }: { readonly feed: ClusterFeed }): JSX.Element {
   useEffect(() => scrollTo(0, 0), [route, names.join('/')]);
   const [isHelpOpen, setIsHelpOpen] = useState(false);
   useKeys(() => setIsHelpOpen(true));
-  const health = pageHealthOf(view.problems, view.goodAtMs, useNowMs());
+  const health = pageHealthOf(view.problems, view.goodAtMs, useNowMs(), view.isCut ? view.nodes.size : undefined);
   return h(
     'div',
     { class: health.banner === undefined ? 'page' : 'page old' },

@@ -202,9 +202,9 @@ interface QuietProps {
   readonly nowMs: number;
 }
 
-function Quiet({ view: { isListed, nodes }, lastMs, isOld, nowMs }: QuietProps): JSX.Element {
+function Quiet({ view: { isListed, isCut, nodes }, lastMs, isOld, nowMs }: QuietProps): JSX.Element {
   if (!isListed) return h('div', { class: 'situation' }, h('p', { class: 'headline' }, 'The nodes are being read…'));
-  const text = quietText(nodes.size, lastMs, nowMs);
+  const text = quietText(nodes.size, lastMs, nowMs, isCut);
   return h(
     'div',
     { class: `situation ${nodes.size === 0 ? '' : 'is-good'}` },

@@ -1,6 +1,7 @@
 /** All pods by list and watch, once for all views that show them, and for a while after the last of them closed. */
 import { useEffect, useState } from 'preact/hooks';
 import type { KubePod } from '../../shared/kinds/types.ts';
+import { cutText } from '../model/page-health.ts';
 import { type PodRow, podRowOf } from '../model/pod-rows.ts';
 import { podKeyOf } from '../model/pods.ts';
 import { clusterClock } from './clock.ts';
@@ -18,7 +19,7 @@ export interface Pods {
   readonly pods: ReadonlyMap<string, PodRow>;
   /** The first list is complete. */
   readonly isListed: boolean;
-  /** Why they are not current. */
+  /** Why they are not current or not complete. */
   readonly failure: string | undefined;
   /** Grows with every change. */
   readonly version: number;
@@ -54,12 +55,14 @@ export function usePods(): Pods {
 function connect(): () => void {
   let pods = new Map<string, PodRow>();
   let isListed = false;
+  let isListCut = false;
   let failure: string | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   const change = (): void => {
     timer ??= setTimeout(() => {
       timer = undefined;
-      current = { pods, isListed, failure, version: current.version + 1 };
+      const missing = isListCut ? cutText('pods', pods.size) : undefined;
+      current = { pods, isListed, failure: failure ?? missing, version: current.version + 1 };
       for (const listener of listeners) listener();
     }, NOTIFY_MS);
   };
@@ -78,8 +81,9 @@ function connect(): () => void {
       items.forEach(put);
       change();
     },
-    onListEnd() {
+    onListEnd(isCut) {
       isListed = true;
+      isListCut = isCut;
       change();
     },
     onChange(type, pod) {

@@ -80,6 +80,13 @@ interface ObjectList<T> {
 
 const PAGE_OBJECTS = 500;
 
+interface Pages<T> {
+  readonly pagesMax: number;
+  readonly onPage: (items: readonly T[]) => void;
+  /** There are more objects than are read. */
+  readonly onCut?: () => void;
+}
+
 /**
  * Reads a list by pages. `onPage` keeps what the page needs: the whole objects are dropped after each call.
  * Returns the version at which a watch can follow.
@@ -87,7 +94,7 @@ const PAGE_OBJECTS = 500;
 export async function readPages<T>(
   path: string,
   query: Readonly<Record<string, string>>,
-  { pagesMax, onPage }: { readonly pagesMax: number; readonly onPage: (items: readonly T[]) => void },
+  { pagesMax, onPage, onCut }: Pages<T>,
 ): Promise<string> {
   let after = '';
   let version = '';
@@ -98,7 +105,8 @@ export async function readPages<T>(
     // The version is that of the first page: a change during the later ones is then sent again by the watch.
     if (page === 0) version = metadata.resourceVersion ?? '';
     after = metadata.continue ?? '';
-    if (after === '') break;
+    if (after === '') return version;
   }
+  onCut?.();
   return version;
 }

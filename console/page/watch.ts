@@ -8,7 +8,8 @@ export interface WatchTarget<T> {
   /** A list begins: what it does not contain no longer exists. */
   onListStart(): void;
   onListPage(items: readonly T[]): void;
-  onListEnd(): void;
+  /** `isCut`: there are more objects than are read. */
+  onListEnd(isCut: boolean): void;
   onChange(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: T): void;
   /** `undefined`: changes arrive. Otherwise why they do not. */
   onState(problem: unknown): void;
@@ -50,8 +51,19 @@ export async function listAndWatch<T>(target: WatchTarget<T>, signal: AbortSigna
 async function listAll<T>(target: WatchTarget<T>): Promise<string> {
   target.onListStart();
   const { pagesMax } = target;
-  const version = await readPages<T>(target.path, {}, { pagesMax, onPage: (items) => target.onListPage(items) });
-  target.onListEnd();
+  let isCut = false;
+  const version = await readPages<T>(
+    target.path,
+    {},
+    {
+      pagesMax,
+      onPage: (items) => target.onListPage(items),
+      onCut: () => {
+        isCut = true;
+      },
+    },
+  );
+  target.onListEnd(isCut);
   return version;
 }
 
