@@ -10,6 +10,7 @@ export interface Greeted {
   /** The one that commands use without `--data`. */
   readonly defaultDirectory: string;
   readonly nodes: number;
+  readonly zones: number;
   readonly ec2Nodes: number;
   /** Address of the console; undefined: it is not served. */
   readonly console: string | undefined;
@@ -28,13 +29,15 @@ export function greeting(cluster: Greeted): string {
   ];
   if (cluster.nodes > 0) {
     const directory = fromHere(cluster.dataDirectory);
+    // The names follow the zones that the machines are dealt to.
+    const machine = cluster.nodes > 1 && cluster.zones > 1 ? 'edge-b-0' : 'edge-a-0';
     const data = directory === cluster.defaultDirectory ? '' : `--data ${directory} `;
     lines.push(
       '  kubectl create deployment web --image=nginx --replicas=3',
       '  kubectl get pods -o wide',
-      `  npx nodekeeper demo fleet ${data}silence edge-b-0     # its heartbeats stop: NotReady after the grace period (40 s)`,
+      `  npx nodekeeper demo fleet ${data}silence ${machine}     # its heartbeats stop: NotReady after the grace period (40 s)`,
       '  kubectl get events',
-      `  npx nodekeeper demo fleet ${data}beat edge-b-0`,
+      `  npx nodekeeper demo fleet ${data}beat ${machine}`,
     );
     if (cluster.ec2Nodes > 0) {
       lines.push(

@@ -52,7 +52,8 @@ async function run(options: StartOptions): Promise<void> {
   if (!signals.stopping()) {
     const seconds = (performance.now() - startedMs) / 1_000;
     // The default of the commands is the directory of `npm start`.
-    say(greeting({ ...system, defaultDirectory: '', seconds, nodes, ec2Nodes, console: demo?.console?.address }));
+    const page = demo?.console?.address;
+    say(greeting({ ...system, defaultDirectory: '', seconds, nodes, zones, ec2Nodes, console: page }));
     if (system.apiUrl !== undefined) say(`the API through the URL of its function: ${system.apiUrl}`);
     if (options.verbose) {
       const { endpoint, tableNames } = system.dynamodb;

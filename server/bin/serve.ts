@@ -104,11 +104,12 @@ async function run(options: ServeOptions): Promise<number> {
         demo = await demonstration.startDemo(cluster, cloud, options.demo).finally(slowly('starting the machines'));
       }
       if (signals.stopping()) return;
-      const { nodes = 0, ec2Nodes = 0 } = options.demo ?? {};
+      const { nodes = 0, zones = 0, ec2Nodes = 0 } = options.demo ?? {};
+      const machines = { nodes, zones, ec2Nodes };
       // Since the program was started: what the user waited for.
       const seconds = performance.now() / 1_000;
       const page = demo?.console?.address;
-      say(greeting({ ...cluster, defaultDirectory: DEFAULT_DATA_DIRECTORY, seconds, nodes, ec2Nodes, console: page }));
+      say(greeting({ ...cluster, ...machines, defaultDirectory: DEFAULT_DATA_DIRECTORY, seconds, console: page }));
     },
   );
 
