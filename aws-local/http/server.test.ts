@@ -96,6 +96,20 @@ it('a body that comes in parts and in time is served', async () => {
   expect(status).toBe(404);
 });
 
+it.each([
+  ['3,000,000 characters of one byte', 'x', 3_000_000, 200],
+  ['3,000,000 characters of three bytes: Lambda counts bytes', '\u20ac', 3_000_000, 500],
+])('an answer with %s', async (_, character, count, expected) => {
+  const { port, ca } = await open(JSON.stringify({ statusCode: 200, body: character.repeat(count) }));
+  const status = await new Promise((resolve, reject) => {
+    const request = httpsRequest({ host: '127.0.0.1', port, ca, path: '/text', agent: false });
+    request.on('response', (response) => resolve(response.resume().statusCode));
+    request.on('error', reject);
+    request.end();
+  });
+  expect(status).toBe(expected);
+});
+
 describe('a function that streams', () => {
   /** Streams until the receiver has taken `parts` after its client has left. */
   function streaming(parts: number): { readonly fn: LocalFunction; readonly taken: Promise<number> } {

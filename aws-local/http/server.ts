@@ -60,7 +60,9 @@ export interface HttpFront {
 
 /** Limits of HTTP APIs and of Lambda's synchronous invocations. */
 const BODY_BYTES_MAX = 10_000_000;
-const EVENT_BYTES_MAX = 6 * 1024 * 1024;
+const PAYLOAD_BYTES_MAX = 6 * 1024 * 1024;
+/** Of one UTF-16 unit in UTF-8. */
+const UNIT_BYTES_MAX = 3;
 const HEADER_BYTES_MAX = 10_240;
 const STOP_GRACE_MS = 1_000;
 /** A connection that rests longer is closed. Node's own 5 s lie below a beat, and clients met closing ones. */
@@ -177,6 +179,9 @@ export async function openHttpFront(options: {
   };
 }
 
+const isTooLarge = (payload: string): boolean =>
+  payload.length * UNIT_BYTES_MAX > PAYLOAD_BYTES_MAX && Buffer.byteLength(payload) > PAYLOAD_BYTES_MAX;
+
 const REFUSED_BODY: Readonly<Record<'tooLarge' | 'late', GatewayResponse>> = {
   tooLarge: gatewayMessage(413, 'Request Entity Too Large'),
   late: gatewayMessage(408, 'Request Timeout'),
@@ -212,7 +217,7 @@ function gatewayHandler(options: GatewayOptions, domainName: string, counters: H
       domainName,
       nowMs: options.nowMs(),
     });
-    if ((event.body?.length ?? 0) > EVENT_BYTES_MAX) return gatewayMessage(413, 'Request Entity Too Large');
+    if (isTooLarge(event.body ?? '')) return gatewayMessage(413, 'Request Entity Too Large');
     const response = await integrate(match.route.target, event);
     return { ...response, headers: { ...response.headers, 'apigw-requestid': requestId } };
   };
@@ -311,6 +316,6 @@ async function integrate({ fn, timeoutMs }: GatewayTarget, event: unknown): Prom
   clearTimeout(timer);
   if (outcome === 'late' || outcome.kind === 'throttled') return gatewayMessage(503, 'Service Unavailable');
   if (outcome.kind !== 'returned') return gatewayMessage(500, 'Internal Server Error');
-  if (outcome.payload.length > EVENT_BYTES_MAX) return gatewayMessage(500, 'Internal Server Error');
+  if (isTooLarge(outcome.payload)) return gatewayMessage(500, 'Internal Server Error');
   return gatewayResponse(outcome.payload);
 }
