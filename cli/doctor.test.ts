@@ -184,6 +184,18 @@ describe('nodekeeper doctor', () => {
     expect(await watches('--nodes', '500')).toContain('watches beside 500 nodes');
   });
 
+  it.each([
+    [1_000, 30_000],
+    [3_000, 100_000],
+  ])('accepts what the template has reserved of %d executions for %d nodes', async (concurrency, nodes) => {
+    const reserved = Object.values(adviceFor(concurrency, nodes, defaultPolicy)).reduce((sum, each) => sum + each, 0);
+    Object.assign(aws.state, { concurrency, unreserved: concurrency - reserved });
+    aws.state.quotas.set('apigateway L-8A5B8E43', 25_000);
+    const { outcomes, results } = await run({ args: [...inAws, '--nodes', String(nodes)] });
+    expect(outcomes).toMatchObject(LIMITS_OK);
+    expect(results['lambda-concurrency']?.measured).toContain('are reserved by functions');
+  });
+
   it('prints one line per check, with what to do next', async () => {
     aws.state.concurrency = 10;
     aws.state.unreserved = 10;

@@ -106,7 +106,9 @@ async function limitResults(
     values.region ?? regionOfEnvironment(environment) ?? regionOfProfile(profile, environment),
   );
   const credentials = await requireCredentials(profile, find);
-  return runChecks(limitChecks({ region, credentials, environment }, async () => ({ nodes, ...load })));
+  return runChecks(
+    limitChecks({ region, credentials, environment }, async () => ({ nodes, ...load }), { isDeployed: false }),
+  );
 }
 
 /** Where the AWS part of a cluster is. */
@@ -218,7 +220,7 @@ function accountChecks(home: Home, { clockMs }: ClusterContext, load: () => Prom
       return [
         { name: 'metrics', run: () => checkMetrics(home.account, home.clusterId, clockMs()) },
         { name: 'alarms', run: () => checkAlarms(home.account, home.clusterId) },
-        ...limitChecks(home.account, load),
+        ...limitChecks(home.account, load, { isDeployed: true }),
       ];
     default:
       return home satisfies never;

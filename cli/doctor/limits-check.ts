@@ -15,6 +15,7 @@ import {
   type LambdaLimits,
   type Load,
   reservationFinding,
+  reservedFinding,
   TABLE_READS_QUOTA,
   TABLE_WRITES_QUOTA,
   THROTTLE_QUOTA,
@@ -22,14 +23,24 @@ import {
   throttleFinding,
 } from './limits.ts';
 
-/** @param load of the fleet; read once for each check */
-export function limitChecks(account: AwsAccount, load: () => Promise<Load>): Check[] {
+/** @param load of the fleet; read once for each check @param isDeployed the functions of the cluster are there */
+export function limitChecks(
+  account: AwsAccount,
+  load: () => Promise<Load>,
+  { isDeployed }: { readonly isDeployed: boolean },
+): Check[] {
   const { region } = account;
   let settings: Promise<LambdaLimits> | undefined;
   const lambda = (): Promise<LambdaLimits> => (settings ??= lambdaLimits(account));
+  const lambdaCheck =
+    (find: typeof concurrencyFinding): Check['run'] =>
+    async () => {
+      const [limits, fleet] = [await lambda(), await load()];
+      return (isDeployed ? reservedFinding(limits, fleet) : undefined) ?? find(limits, fleet, region);
+    };
   return [
-    { name: 'lambda-concurrency', run: async () => concurrencyFinding(await lambda(), await load(), region) },
-    { name: 'reserved-concurrency', run: async () => reservationFinding(await lambda(), await load(), region) },
+    { name: 'lambda-concurrency', run: lambdaCheck(concurrencyFinding) },
+    { name: 'reserved-concurrency', run: lambdaCheck(reservationFinding) },
     { name: 'lambda-code-storage', run: async () => codeStorageFinding(await lambda()) },
     {
       name: 'api-gateway-throttle',

@@ -80,10 +80,27 @@ export const advisedReservation = ({ nodes, beatSeconds, watches }: Load): Reado
   ...RESERVED,
 });
 
+const sumOf = (reservation: Readonly<Record<string, number>>): number =>
+  Object.values(reservation).reduce((all, each) => all + each, 0);
+
+/**
+ * Of a deployed cluster. Its heartbeats, requests and watches use what its functions have reserved, and need nothing
+ * unreserved. An account does not say who has reserved what. undefined: less is reserved than this cluster reserves.
+ */
+export function reservedFinding({ concurrency, unreserved }: LambdaLimits, load: Load): Finding | undefined {
+  const own = sumOf(advisedReservation(load));
+  const reserved = concurrency - unreserved;
+  if (reserved < own || unreserved < UNRESERVED_MIN) return undefined;
+  return ok(
+    `${number(reserved)} of ${number(concurrency)} concurrent executions are reserved by functions; ` +
+      `${number(own)} are advised for ${fleetText(load)} and ${load.watches} watches`,
+  );
+}
+
 /** What can be reserved before the first deployment. A held watch or a retry storm then cannot stop heartbeats. */
 export function reservationFinding({ unreserved }: LambdaLimits, load: Load, region: string): Finding {
   const advised = advisedReservation(load);
-  const sum = Object.values(advised).reduce((all, each) => all + each, 0);
+  const sum = sumOf(advised);
   const reservable = Math.max(0, unreserved - UNRESERVED_MIN);
   const text = Object.entries(advised)
     .map(([name, value]) => `${name}=${value}`)
