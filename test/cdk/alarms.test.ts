@@ -13,7 +13,7 @@ import type { ItemStore } from '../../shared/store/item-store.ts';
 import { StoreFault } from '../../shared/store/item-store.ts';
 import { EvaluatedAlarms, type MetricId } from '../support/alarm-evaluator.ts';
 import { NAMESPACE, watchedCluster } from '../support/watched-cluster.ts';
-import { ofType, synthesise } from './synthesised.ts';
+import { ofType, resourcesOf, synthesise } from './synthesised.ts';
 
 const template = synthesise();
 const cluster = (
@@ -602,8 +602,33 @@ describe('alarms that do not page', () => {
   });
 });
 
+/** Metrics of AWS by namespace: their dimension, and the resource that it names. Source: the guides of the services. */
+const OF_AWS = {
+  'AWS/ApiGateway': ['ApiId', 'AWS::ApiGatewayV2::Api', '4xx 5xx Count Latency'],
+  'AWS/DynamoDB': ['TableName', 'AWS::DynamoDB::Table', 'ReadThrottleEvents WriteThrottleEvents'],
+  'AWS/Lambda': ['FunctionName', 'AWS::Lambda::Function', 'Errors Invocations IteratorAge Throttles'],
+  'AWS/SQS': ['QueueName', 'AWS::SQS::Queue', 'ApproximateAgeOfOldestMessage ApproximateNumberOfMessagesVisible'],
+} as const;
+
 describe('alarms', () => {
   const alarms = new EvaluatedAlarms(template);
+
+  it('read metrics of AWS under the namespace and the dimension that AWS has, of a resource of the cluster', () => {
+    const read = alarms.all.flatMap(({ metrics }) => metrics).filter(({ namespace }) => namespace !== NAMESPACE);
+    expect(new Set(read.map(({ namespace }) => namespace))).toEqual(new Set(Object.keys(OF_AWS)));
+    for (const { namespace, name, dimensions } of read) {
+      const [dimension, type, names] = OF_AWS[namespace as keyof typeof OF_AWS];
+      expect(names.split(' ')).toContain(name);
+      expect(Object.keys(dimensions)).toEqual([dimension]);
+      const [, id = ''] = /^<(\w+)(?:\.QueueName)?>$/.exec(dimensions[dimension] ?? '') ?? [];
+      expect([id, resourcesOf(template)[id]?.Type]).toEqual([id, type]);
+    }
+    const queueOf = (alarm: string) => alarms.alarm(`nodekeeper-${alarm}`).metrics[0]?.dimensions['QueueName'];
+    expect([queueOf('marks-late'), queueOf('dead-letters')]).toEqual([
+      expect.stringContaining('NodeMarkerParts'),
+      expect.stringContaining('DeadLetters'),
+    ]);
+  });
 
   it('page by one composite alarm, over the alarms which mean that nodes are not monitored', () => {
     expect(alarms.partsOf('nodekeeper-page').map((name) => name.replace('nodekeeper-', ''))).toEqual([
