@@ -644,6 +644,11 @@ describe('alarms', () => {
       'api-errors',
       'refused-load',
     ]);
+    const text = readFileSync(join(repositoryRoot, RUNBOOKS, 'page.md'), 'utf8');
+    for (const name of alarms.partsOf('nodekeeper-page')) {
+      const short = name.replace('nodekeeper-', '');
+      expect(text).toContain(`[${short}](${short}.md)`);
+    }
   });
 
   it('notify a topic only where one is configured, by the composite alarm only', () => {
