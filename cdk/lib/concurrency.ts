@@ -73,7 +73,8 @@ export function markConcurrencyOf(props: ConcurrencyProps): number {
   return Math.min(MARK_CONCURRENCY_MAX, Math.max(MARK_CONCURRENCY_MIN, wanted));
 }
 
-export function concurrencyFaults({ reservedConcurrency, accountConcurrency }: ConcurrencyProps): ConcurrencyFault[] {
+export function concurrencyFaults(props: ConcurrencyProps): ConcurrencyFault[] {
+  const { reservedConcurrency, accountConcurrency } = props;
   const faults: ConcurrencyFault[] = [];
   const names = functionList.map(({ name }): string => name);
   for (const [name, value] of Object.entries(reservedConcurrency ?? {})) {
@@ -82,6 +83,13 @@ export function concurrencyFaults({ reservedConcurrency, accountConcurrency }: C
     else if (!Number.isInteger(value) || value < 1) {
       faults.push({ prop, value, rule: 'must be a whole number from 1: 0 would stop the function' });
     }
+  }
+  const reservedMarks = reservedConcurrency?.['node-marker'];
+  const marks = markConcurrencyOf(props);
+  if (faults.length === 0 && reservedMarks !== undefined && reservedMarks < marks) {
+    // Lambda would receive messages that it cannot process: each throttled one counts as a receive.
+    const rule = `must not be below the ${marks} executions that mark nodes at once (markConcurrencyMax, at least 2)`;
+    faults.push({ prop: 'reservedConcurrency.node-marker', value: reservedMarks, rule });
   }
   const sum = sumOf(reservedConcurrency ?? {});
   if (faults.length === 0 && accountConcurrency !== undefined && sum > 0 && accountConcurrency - sum < UNRESERVED_MIN) {

@@ -285,6 +285,11 @@ describe('reserved concurrency', () => {
 
   it.each<[string, NodekeeperClusterProps]>([
     ['reservedConcurrency.wach 5 is no function: heartbeat, ', { reservedConcurrency: { wach: 5 } }],
+    [
+      'reservedConcurrency.node-marker 5 must not be below the 10 executions',
+      { reservedConcurrency: { 'node-marker': 5 }, markConcurrencyMax: 10 },
+    ],
+    ['reservedConcurrency.node-marker 1 must not be below the 2', { reservedConcurrency: { 'node-marker': 1 } }],
     ['reservedConcurrency.watch 0 must be a whole number from 1', { reservedConcurrency: { watch: 0 } }],
     [
       'reservedConcurrency.watch null must be',
