@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { TickingFunction } from '../functions/function-list.ts';
 import { defaultPolicy } from '../shared/fleet/policy.ts';
+import { TickFault } from '../shared/ticks/tick.ts';
 import { tickTimers } from './ticks.ts';
 
 const START_MS = Date.UTC(2026, 0, 1, 0, 0, 2);
@@ -100,6 +101,15 @@ it('a tick that fails is logged, and the next one runs', async () => {
   expect(errors).toEqual(['a tick failed']);
   expect(runsOf('node-monitor').length).toBeGreaterThan(1);
   expect(timers.silentMs()).toBeLessThan(5_000);
+  await timers.stop();
+});
+
+it.each([true, false])('a tick in which single objects fail is a tick: %s', async (hasRun) => {
+  const { timers } = started(async () => {
+    throw new TickFault([new Error('one node')], 'tick', { hasRun });
+  });
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(timers.silentMs() < 5_000).toBe(hasRun);
   await timers.stop();
 });
 

@@ -12,7 +12,7 @@ import type { Clock } from '../shared/clock.ts';
 import type { Policy } from '../shared/fleet/policy.ts';
 import { ALL_FUNCTIONS, FAILED_TICKS, TICK_AGE } from '../shared/functions/tick-metrics.ts';
 import type { Log, Meter } from '../shared/observability/log.ts';
-import { currentSlot, slotOf, slotStartMs } from '../shared/ticks/tick.ts';
+import { currentSlot, ranNevertheless, slotOf, slotStartMs } from '../shared/ticks/tick.ts';
 import type { Waker } from '../shared/ticks/waker.ts';
 import type { FleetControllers } from './fleet-controllers.ts';
 
@@ -37,7 +37,7 @@ export interface TickTimers extends Waker {
   /** Ends after the ticks that run. */
   stop(): Promise<void>;
   /**
-   * Since node-monitor last finished a tick without a fault, or since the start. Milliseconds, of the monotonic clock.
+   * Since node-monitor last ran a tick, or since the start. Milliseconds, of the monotonic clock.
    * A clock that was set back makes every slot a claimed one: nothing is decided until it reaches the last of them.
    */
   silentMs(): number;
@@ -81,6 +81,7 @@ export function tickTimers({ policy, clock, log, meter }: TickOptions): TickTime
       const report = await ticks?.[name](slot, BUDGET_MS);
       if (name === MONITOR && report?.kind === 'ran') lastTickMs = performance.now();
     } catch (error) {
+      if (name === MONITOR && ranNevertheless(error)) lastTickMs = performance.now();
       meter.add(FAILED_TICKS, 1, 'Count', ALL_FUNCTIONS);
       const causes = error instanceof AggregateError ? error.errors.slice(0, LOGGED_CAUSES_MAX).map(String) : [];
       log.error('a tick failed', { function: name, slot, error, causes });

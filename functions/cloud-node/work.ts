@@ -65,7 +65,7 @@ import { rfc3339RoundedUp } from '../../shared/kubernetes/rfc3339.ts';
 import type { PutWrite } from '../../shared/store/item-store.ts';
 import type { ObjectWrite } from '../../shared/store/object-store.ts';
 import { type WorkBudget, workThrough, workUntil } from '../../shared/ticks/bounded-work.ts';
-import { bareClaim, runTick, type SkippedTick, slotStartMs, type Tick, TickFault } from '../../shared/ticks/tick.ts';
+import { bareClaim, runTick, type SkippedTick, slotStartMs, type Tick, tickFault } from '../../shared/ticks/tick.ts';
 import { reportTickAge } from '../../shared/ticks/tick-age.ts';
 import { cloudDraft, outOfServiceDraft } from './decisions.ts';
 import { deleteNode, type NodeDeletion } from './delete-node.ts';
@@ -158,7 +158,7 @@ export async function processInstance(
     budget: workUntil(clock, nowMs + (budgetMs ?? policy.nodeMonitorPeriodSeconds * 1_000)),
     isCompared: () => false,
   });
-  if (faults.length > 0) throw new TickFault([...faults], 'cloud-node could not finish its tick');
+  if (faults.length > 0) throw tickFault(CLOUD_NODE, faults, { hasRun: true });
   return { kind: 'ran', watched: rows.length, processed: ofInstance.length, deleted };
 }
 

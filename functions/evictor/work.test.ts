@@ -119,5 +119,8 @@ describe('a tick of evictor', () => {
     // Nor is a slot without other work skipped: the fault is reported.
     const quiet = await settledFleet({ a: 1 }, { policy: { tickGate: 'off' }, between: withoutTimers });
     await expect(evict(quiet.fleet)).rejects.toMatchObject({ errors: [DOWN] });
+    quiet.fleet.at(5);
+    const { runEvictorSlot } = quiet.fleet.controllers;
+    await expect(runEvictorSlot(quiet.fleet.slot())).rejects.toMatchObject({ hasRun: false });
   });
 });

@@ -71,6 +71,8 @@ export type EvictorReport =
        * When a limiter next grants a token to a waiting node. At rates above one per period this lies between ticks.
        */
       readonly nextTokenAtMs: number | undefined;
+      /** Timers or retries could not be read. */
+      readonly isBlind?: boolean;
     };
 
 /** Rounds between two ticks: a bound on reads, reached only at rates above 20 per second. */
@@ -142,7 +144,7 @@ async function workOn(
   faults.push(...readFaults, ...queues.faults, ...evictions.faults, ...(await retrying));
   const { tainted, holds, nextTokenAtMs } = queues;
   if (faults.length === 0) reportHolds(dependencies, holds);
-  return { kind: 'ran', tainted, holds, nextTokenAtMs };
+  return { kind: 'ran', tainted, holds, nextTokenAtMs, ...(readFaults.length > 0 && { isBlind: true }) };
 }
 
 /** Whether a node waits, a timer or a retry is due, or a zone without waiting nodes still has a recorded hold. */
@@ -244,7 +246,7 @@ export async function processQueuesBetweenTicks(
   dependencies: WorkDependencies,
 ): Promise<Extract<EvictorReport, { kind: 'ran' }>> {
   const { faults, ...results } = await processRound(dependencies);
-  if (faults.length > 0) throw tickFault(EVICTOR, faults);
+  if (faults.length > 0) throw tickFault(EVICTOR, faults, { hasRun: true });
   return { kind: 'ran', ...results };
 }
 
@@ -287,7 +289,10 @@ export async function runEvictorSlot(
     faults.push(...roundFaults);
     last = { kind: 'ran', ...results, tainted: last.tainted + results.tainted };
   }
-  if (faults.length > 0 || last === undefined) throw tickFault(EVICTOR, faults);
+  if (faults.length > 0 || last === undefined) {
+    const hasRun = report !== undefined && !(report.kind === 'ran' && report.isBlind === true);
+    throw tickFault(EVICTOR, faults, { hasRun });
+  }
   return last;
 }
 

@@ -84,7 +84,7 @@ async function runPass(dependencies: WorkDependencies, parts: PassParts): Promis
     report.errors += 1;
     // The next wake-up finds the same work.
     await queue.abandon(id).catch(() => undefined);
-    throw new TickFault([fault], 'the scheduler could not finish its pass');
+    throw new TickFault([fault], 'the scheduler could not finish its pass', { hasRun: false });
   } finally {
     meter.add(metric.PASS_DURATION, (clock.nowMs() - startMs) / 1_000, 'Seconds');
     countAttempts(dependencies, report);

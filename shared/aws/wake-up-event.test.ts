@@ -1,11 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import { FAILED_TICKS, TICK_AGE } from '../functions/tick-metrics.ts';
+import { TickFault } from '../ticks/tick.ts';
 import { handleWakeUp, wakeUpEvent } from './wake-up-event.ts';
 
 const NOW_MS = 1_000_000_003_000;
 const SLOT = 200_000_000;
 
-async function handle(event: unknown, { reportsSweeps = false, fails = false } = {}) {
+interface Given {
+  readonly reportsSweeps?: boolean;
+  readonly fault?: Error;
+}
+
+async function handle(event: unknown, { reportsSweeps = false, fault }: Given = {}) {
   const slots: number[] = [];
   const measured: [string, number][] = [];
   await handleWakeUp(event, {
@@ -16,7 +22,7 @@ async function handle(event: unknown, { reportsSweeps = false, fails = false } =
     reportsSweeps,
     async runTick(slot) {
       slots.push(slot);
-      if (fails) throw new Error('no');
+      if (fault !== undefined) throw fault;
     },
   });
   return { slots, measured };
@@ -40,7 +46,12 @@ describe('an event that starts a tick', () => {
     expect((await handle(wakeUpEvent(NOW_MS), { reportsSweeps: true })).measured).toEqual([]);
   });
 
-  it('is not repeated if its tick fails, and counts', async () => {
-    expect((await handle({ sweep: 'x' }, { reportsSweeps: true, fails: true })).measured).toEqual([[FAILED_TICKS, 1]]);
+  it.each<[string, Error, boolean]>([
+    ['without age if its tick fails', new Error('no'), false],
+    ['without age if the work of its tick fails', new TickFault([], 'no', { hasRun: false }), false],
+    ['with age if only single objects failed', new TickFault([], 'no', { hasRun: true }), true],
+  ])('is not repeated, and counts, %s', async (_, fault, hasAge) => {
+    const { measured } = await handle({ sweep: 'x' }, { reportsSweeps: true, fault });
+    expect(measured).toEqual([[FAILED_TICKS, 1], ...(hasAge ? [[TICK_AGE, 0]] : [])]);
   });
 });

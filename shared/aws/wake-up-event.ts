@@ -3,7 +3,7 @@
 import type { Clock } from '../clock.ts';
 import { ALL_FUNCTIONS, FAILED_TICKS, TICK_AGE } from '../functions/tick-metrics.ts';
 import type { Log, Meter } from '../observability/log.ts';
-import { currentSlot, slotOf, slotStartMs } from '../ticks/tick.ts';
+import { currentSlot, ranNevertheless, slotOf, slotStartMs } from '../ticks/tick.ts';
 
 export interface WakeUpEvent {
   /** Start of the tick of node-monitor that found work. Epoch milliseconds. */
@@ -39,7 +39,7 @@ export async function handleWakeUp(event: unknown, handling: WakeUpHandling): Pr
   } catch (error) {
     meter.add(FAILED_TICKS, 1, 'Count', ALL_FUNCTIONS);
     log.error('a tick failed', { slot, error, causes: causesOf(error) });
-    return;
+    if (!ranNevertheless(error)) return;
   }
   if (wakeUpAtMs !== undefined || handling.reportsSweeps !== true) return;
   meter.add(TICK_AGE, Math.max(0, nowMs - slotStartMs(slot, periodSeconds)) / 1_000, 'Seconds');

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { runTick, TickFault, type TickSteps } from './tick.ts';
+import { ranNevertheless, runTick, TickFault, type TickSteps } from './tick.ts';
 
 const PERIOD_SECONDS = 5;
 const SLOT = 1_000;
@@ -102,5 +102,11 @@ describe('a tick', () => {
     const fault = await run().catch((error: unknown) => error);
     expect(fault).toBeInstanceOf(TickFault);
     expect((fault as TickFault).errors.map((error: Error) => error.message)).toEqual(['one', 'other']);
+    expect(ranNevertheless(fault)).toBe(true);
+  });
+
+  it('did not run if the work itself failed', async () => {
+    const { run } = ticking({ work: () => Promise.reject(new Error('no')) });
+    expect(ranNevertheless(await run().catch((error: unknown) => error))).toBe(false);
   });
 });

@@ -137,7 +137,16 @@ export type SkippedTick =
 /** Parts of a tick failed. All other work is done; the next tick repeats the failed parts. */
 export class TickFault extends AggregateError {
   override readonly name = 'TickFault';
+  /** Single objects failed. False: the work as a whole did, or what it needs could not be read. */
+  readonly hasRun: boolean;
+  constructor(errors: readonly unknown[], message: string, { hasRun }: { readonly hasRun: boolean }) {
+    super(errors, message);
+    this.hasRun = hasRun;
+  }
 }
+
+/** Whether the tick that ended with this error ran: an object that fails each time is not a controller that stands. */
+export const ranNevertheless = (error: unknown): boolean => error instanceof TickFault && error.hasRun;
 
 export interface RunningTick {
   readonly slot: number;
@@ -180,12 +189,17 @@ export async function runTick<World, Claimed, Report>(
   steps: TickSteps<World, Claimed, Report>,
 ): Promise<Report | SkippedTick> {
   const { report, faults } = await attemptTick(dependencies, tick, steps);
-  if (faults.length > 0 || report === undefined) throw tickFault(steps.controller, faults);
+  if (faults.length > 0 || report === undefined) {
+    throw tickFault(steps.controller, faults, { hasRun: report !== undefined });
+  }
   return report;
 }
 
-export const tickFault = (controller: string, faults: readonly unknown[]): TickFault =>
-  new TickFault([...faults], `${controller} could not finish its tick`);
+export const tickFault = (
+  controller: string,
+  faults: readonly unknown[],
+  options: { readonly hasRun: boolean },
+): TickFault => new TickFault(faults, `${controller} could not finish its tick`, options);
 
 export interface TickOutcome<Report> {
   /** Absent when the work as a whole failed. */
