@@ -85,7 +85,7 @@ describe('a recorded decision replays to the same outcome', () => {
       { kind: 'found', state: 'stopped', launchedAtMs: undefined },
       { ready: 'True', hasShutdownTaint: true },
       'ShutdownTaintRemoved',
-      'EC2 instance state stopped: the shutdown taint is removed',
+      'node is Ready: the shutdown taint is removed',
     ],
     [
       'without a Ready condition',

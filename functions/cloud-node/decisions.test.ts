@@ -35,9 +35,9 @@ describe('the record of what follows from an EC2 instance', () => {
     ],
     [
       'removeShutdownTaint',
-      { ready: 'True', answer: found('running'), hasShutdownTaint: true },
+      { ready: 'True', answer: found('stopped'), hasShutdownTaint: true },
       'ShutdownTaintRemoved',
-      'EC2 instance state running: the shutdown taint is removed',
+      'node is Ready: the shutdown taint is removed',
     ],
   ])('%s: act and text, and it replays', (kind, over, act, reason) => {
     const asked = question(over);

@@ -71,7 +71,8 @@ export function cloudDraft(
     act: ACTS[decision.kind],
     about: aboutNode({ nodeName, uid }),
     atMs: nowMs,
-    reason: `${answer.kind === 'found' ? answerText(answer) : decision.reason}: ${EFFECTS[decision.kind]}`,
+    // A Ready node is decided on without the answer.
+    reason: `${answer.kind === 'found' && ready !== 'True' ? answerText(answer) : decision.reason}: ${EFFECTS[decision.kind]}`,
     rule: 'cloud',
     inputs: {
       question: { ready, answer, memory, createdAtMs, hasShutdownTaint, ...defined({ confirmWithinMs }) },
