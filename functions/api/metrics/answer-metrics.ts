@@ -69,7 +69,8 @@ export function answerMetrics(source: MetricsSource): (request: HttpRequest) => 
 async function controllersOf({ items, clock, policy }: MetricsSource): Promise<readonly MetricFamily[]> {
   const fleet = await fleetStore(items).read();
   const nodes = await scanHealth(items, { consistent: false, rowsExpected: fleet.state.nodes });
-  return controllerFamilies(fleet, nodes, gateVerdictFor(fleet.state.gate, { nowMs: clock.nowMs(), policy }));
+  const nowMs = clock.nowMs();
+  return controllerFamilies(fleet, nodes, { nowMs, gate: gateVerdictFor(fleet.state.gate, { nowMs, policy }) });
 }
 
 async function familiesOf(

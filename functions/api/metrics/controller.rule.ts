@@ -4,6 +4,7 @@
  */
 
 import type { GateVerdict } from '../../../shared/fleet/marks/gate.ts';
+import { isSilencePlanned } from '../../../shared/fleet/nodes/health.ts';
 import type { NodeHealth } from '../../../shared/fleet/nodes/health-row.ts';
 import type { FleetRecords } from '../../../shared/fleet/zones/fleet-store.ts';
 import { type ZoneCount, zoneMetricsOf } from '../../../shared/fleet/zones/zone-state.ts';
@@ -13,10 +14,10 @@ const ZONE_STATES = ['Initial', 'Normal', 'PartialDisruption', 'FullDisruption']
 
 export function controllerFamilies(
   { state, zones, queue }: FleetRecords,
-  nodes: readonly Pick<NodeHealth, 'zone' | 'ready' | 'excluded'>[],
-  gate: GateVerdict,
+  nodes: readonly CountedNode[],
+  { nowMs, gate }: { readonly nowMs: number; readonly gate: GateVerdict },
 ): readonly MetricFamily[] {
-  const metrics = [...zoneCounts(zones, nodes)].map(([zone, count]) => zoneMetricsOf(zone, count));
+  const metrics = [...zoneCounts(zones, nodes, nowMs)].map(([zone, count]) => zoneMetricsOf(zone, count));
   const byZone = (name: string, help: string, value: (of: (typeof metrics)[number]) => number): MetricFamily => ({
     name,
     help,
@@ -94,17 +95,21 @@ const single = (name: string, help: string, value: number): MetricFamily => ({
   samples: [{ labels: {}, value }],
 });
 
-/** Also zones that have a record and no node: their size is 0. */
+type CountedNode = Pick<NodeHealth, 'zone' | 'ready' | 'excluded' | 'plannedUntilMs'>;
+
+/** Also zones that have a record and no node: their size is 0. Counted as node-monitor does (marks/rule.ts). */
 function zoneCounts(
   zones: FleetRecords['zones'],
-  nodes: readonly Pick<NodeHealth, 'zone' | 'ready' | 'excluded'>[],
+  nodes: readonly CountedNode[],
+  nowMs: number,
 ): ReadonlyMap<string, ZoneCount> {
   const counts = new Map<string, { ready: number; notReady: number }>();
   for (const { zone } of zones) counts.set(zone, { ready: 0, notReady: 0 });
-  for (const { zone, ready, excluded } of nodes) {
+  for (const node of nodes) {
+    const { zone, ready, excluded } = node;
     const count = counts.get(zone) ?? { ready: 0, notReady: 0 };
     counts.set(zone, count);
-    if (excluded) continue;
+    if (excluded || isSilencePlanned(node, nowMs)) continue;
     if (ready === 'True') count.ready += 1;
     else count.notReady += 1;
   }

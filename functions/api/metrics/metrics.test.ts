@@ -17,12 +17,19 @@ beforeEach(() => {
   });
 });
 
-async function createNode(name: string, more: { ready?: string; spec?: object; status?: object } = {}): Promise<void> {
+interface NodeParts {
+  readonly ready?: string;
+  readonly annotations?: object;
+  readonly spec?: object;
+  readonly status?: object;
+}
+
+async function createNode(name: string, more: NodeParts = {}): Promise<void> {
   const answer = await api.send('POST', '/api/v1/nodes', {
     body: {
       apiVersion: 'v1',
       kind: 'Node',
-      metadata: { name, labels: { 'topology.kubernetes.io/zone': 'a' } },
+      metadata: { name, labels: { 'topology.kubernetes.io/zone': 'a' }, annotations: more.annotations ?? {} },
       spec: more.spec ?? {},
       status: { conditions: [{ type: 'Ready', status: more.ready ?? 'True' }], ...more.status },
     },
@@ -137,13 +144,16 @@ describe('GET /metrics: controllers', () => {
   it('counts the nodes of a zone as the node lifecycle controller does', async () => {
     await createNode('edge-1');
     await createNode('edge-2', { ready: 'False' });
+    // It does not count in its zone until then.
+    const until = new Date(api.nowMs() + 3_600_000).toISOString();
+    await createNode('edge-3', { annotations: { 'nodekeeper.dev/planned-silence-until': until } });
     const zone = (await samplesOf('node_collector_zone_size', '?scope=controller'))[0]!.split('"')[1]!;
     expect(await linesOf('?scope=controller')).toEqual(
       expect.arrayContaining([
         `node_collector_zone_size{zone="${zone}"} 2`,
         `node_collector_zone_health{zone="${zone}"} 50`,
         `node_collector_unhealthy_nodes_in_zone{zone="${zone}"} 1`,
-        'nodekeeper_nodes 2',
+        'nodekeeper_nodes 3',
       ]),
     );
   });
