@@ -1,7 +1,8 @@
 /**
  * What a hub remembers of permits (site-permits.ts), in its file:
  *
- *   control, pk `permits`, sk `move#<uid of the original>`, `ended#<uid>`, `givenUp#<uid>`, `doubtful`   j: JSON
+ *   control, pk `permits`, sk `move#<uid of the original>`, `ended#<uid>[ <node>]`, `givenUp#<uid>`, `doubtful`
+ *                                  j: JSON
  *
  * A row is written before its decision has an effect. A copy of another cluster deletes none of them: a uid is unique.
  */

@@ -58,6 +58,7 @@ export interface Move {
 export interface PermitRecords {
   /** By the uid of the original. */
   readonly moves: ReadonlyMap<string, Move>;
+  /** Uids, and claimedKey of those that were not known. */
   readonly ended: ReadonlySet<string>;
   readonly givenUp: ReadonlySet<string>;
   /** Pods that were there before the file, and may run by permits of a lost one. Undefined: not known yet. */
@@ -87,6 +88,9 @@ export interface SitePermitsOptions {
 
 /** A machine that has not asked for this time is silent. Milliseconds. */
 export const SILENT_MS = 40_000;
+
+/** In `ended`: this machine has released a pod that the hub did not know. */
+const claimedKey = ({ uid, nodeName }: Pick<SitePod, 'uid' | 'nodeName'>): string => `${uid} ${nodeName}`;
 
 export class SitePermits {
   readonly #options: SitePermitsOptions;
@@ -148,12 +152,13 @@ export class SitePermits {
 
   /**
    * The machine does not run the pod and never will. Resolves when nothing else will begin to. False: it is not the
-   * machine's to report.
+   * machine's to report. `claimedBy`: its machine is not known yet, so it counts for a pod of this one alone.
    */
-  async release({ uid, fenceMs }: Pick<SitePod, 'uid' | 'fenceMs'>): Promise<boolean> {
+  async release({ uid, fenceMs }: Pick<SitePod, 'uid' | 'fenceMs'>, claimedBy?: string): Promise<boolean> {
     if (this.#isMoved(uid) || this.#isDoubtful(uid, fenceMs)) return false;
-    this.#ended.add(uid);
-    await this.#effect(uid, { kind: 'ended', uid });
+    const key = claimedBy === undefined ? uid : claimedKey({ uid, nodeName: claimedBy });
+    this.#ended.add(key);
+    await this.#effect(key, { kind: 'ended', uid: key });
     return true;
   }
 
@@ -270,8 +275,10 @@ export class SitePermits {
     const { uid, nodeName } = pod;
     if (this.#pending.has(uid)) return undefined;
     if (this.#givenUp.has(uid)) return this.whyLost(pod);
+    const ended = this.#endedKey(pod);
+    if (ended !== undefined && this.#pending.has(ended)) return undefined;
     // A release may arrive after the machine was restarted, and has begun to run the pod again.
-    if (this.#ended.has(uid)) return this.isFenced(pod) ? `node ${nodeName} has released it` : undefined;
+    if (ended !== undefined) return this.isFenced(pod) ? `node ${nodeName} has released it` : undefined;
     // A merge that was late may have been granted after another one was refused: then the copy is there.
     const move = this.#moves.get(this.#originOfMoved.get(uid) ?? this.#originOfCopy.get(uid) ?? '');
     if (move?.state !== 'withdrawn' || this.#pending.has(move.uid) || !this.isFenced(move)) return undefined;
@@ -294,7 +301,10 @@ export class SitePermits {
    * remembered until it has stopped.
    */
   async forget(present: ReadonlySet<string>): Promise<void> {
-    const isGone = (uid: string): boolean => !present.has(uid) && !this.#pending.has(uid) && !this.#moveTo(uid);
+    const isGone = (key: string): boolean => {
+      const [uid = ''] = key.split(' ', 1);
+      return !present.has(uid) && !this.#pending.has(key) && !this.#moveTo(uid);
+    };
     const ended = [...this.#ended].filter(isGone);
     const givenUp = [...this.#givenUp].filter(isGone);
     const origins = [...this.#moves].flatMap(([origin, move]) => {
@@ -326,10 +336,16 @@ export class SitePermits {
   /** The one machine that may run it. */
   #holderOf(pod: SitePod): string | undefined {
     const { uid } = pod;
-    if (pod.hasEnded || this.#ended.has(uid) || this.#givenUp.has(uid) || this.#isMoved(uid)) return undefined;
+    if (pod.hasEnded || this.#endedKey(pod) !== undefined) return undefined;
+    if (this.#givenUp.has(uid) || this.#isMoved(uid)) return undefined;
     const move = this.#moveTo(uid)?.[1];
     if (move === undefined) return this.#isDoubtful(uid, pod.fenceMs) ? undefined : pod.nodeName;
     return move.state !== 'withdrawn' && this.#effective.has(uid) ? move.nodeName : undefined;
+  }
+
+  /** What was recorded when its machine released it. */
+  #endedKey(pod: Pick<SitePod, 'uid' | 'nodeName'>): string | undefined {
+    return [pod.uid, claimedKey(pod)].find((key) => this.#ended.has(key));
   }
 
   #isMoved(uid: string): boolean {

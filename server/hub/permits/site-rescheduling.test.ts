@@ -83,6 +83,20 @@ it('releases pods of the machine that asks, those that no longer exist, and no o
   expect(await releasedOf('m1', many)).toBe(UNKNOWN_RELEASES_MAX);
 });
 
+it('counts the release of a pod that it does not know yet for a pod of that machine alone', async () => {
+  const pods: KubePod[] = [];
+  const site = await openSite({ pods, monotonicMs: () => 1 });
+  site.onRead();
+  await site.look();
+  for (const nodeName of ['m1', 'm2']) {
+    expect((await site.permit(nodeName, { released: ['late'] })).released).toEqual(['late']);
+  }
+  await site.permit('m3', { released: ['new'] });
+  pods.push(podOn('m2', 'late', 'hub'), podOn('m2', 'new', 'hub'));
+  await site.look();
+  expect((await site.permit('m2', {})).permitted).toEqual(['new']);
+});
+
 it('forgets nothing about a pod that was released while a look read the pods before it', async () => {
   const pods: KubePod[] = [];
   let whileRead = async (): Promise<void> => {};

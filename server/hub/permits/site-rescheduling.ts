@@ -270,7 +270,8 @@ export async function openSiteRescheduling(options: SiteReschedulingOptions): Pr
       if (refused.has(uid)) continue;
       const pod = pods.find(({ metadata }) => metadata.uid === uid);
       const fenceMs = pod === undefined ? Number.POSITIVE_INFINITY : sitePod(pod).fenceMs;
-      if (await permits.release({ uid, fenceMs })) confirmed.push(uid);
+      const claimedBy = pod === undefined && permits.moveTo(uid) === undefined ? nodeName : undefined;
+      if (await permits.release({ uid, fenceMs }, claimedBy)) confirmed.push(uid);
     }
     const permitted = permits.ask(nodeName, pods.map(sitePod));
     const copies = permitted.flatMap((uid) => {
