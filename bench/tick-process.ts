@@ -136,9 +136,11 @@ async function tickBefore(items: ItemStore, { tickAtMs, nodes }: TickOrder): Pro
     gate = { ...decideGate(gate, { nowMs, probes, policy }), lastTickAtMs: nowMs };
   }
   const nowMs = gate.lastTickAtMs!;
-  const slot = slotOf(nowMs, policy.nodeMonitorPeriodSeconds);
+  const { nodeMonitorPeriodSeconds: periodSeconds } = policy;
+  const slot = slotOf(nowMs, periodSeconds);
   const claim = {
     slot,
+    periodSeconds,
     seenFence: 0,
     nowMs,
     claimId: 'before',

@@ -78,6 +78,7 @@ async function tick(more: { readonly finished?: boolean; readonly isFailing?: bo
   const claimed = await fleet.claim({
     claimId: `tick-${nowMs}`,
     slot: Math.floor(nowMs / 1_000 / defaultPolicy.nodeMonitorPeriodSeconds),
+    periodSeconds: defaultPolicy.nodeMonitorPeriodSeconds,
     seenFence: fence,
     nowMs,
     gate: { ...UNTRIED_GATE, ...(more.isFailing ? { reasons: ['failingPath'], sinceMs: nowMs } : {}) },

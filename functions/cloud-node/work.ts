@@ -105,7 +105,7 @@ export async function runCloudNode(dependencies: CloudNodeDependencies, tick: Ti
       const rows = await cloudStore(items).read();
       return rows.length === 0 ? { kind: 'done', report: NOTHING_TO_DO } : { kind: 'work', world: rows };
     },
-    claim: bareClaim(dependencies, CLOUD_NODE, tick.slot),
+    claim: bareClaim(dependencies, CLOUD_NODE, { slot: tick.slot, periodSeconds }),
     async work(rows: readonly WatchRow[], { nowMs, budget, faults }): Promise<CloudNodeReport> {
       const list = cloudStore(items);
       const strides = pollStrides(rows, { nowMs, periodSeconds });

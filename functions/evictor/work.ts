@@ -121,7 +121,7 @@ function evictorSteps(
       if (hasWork(world)) return { kind: 'work', world };
       return { kind: 'done', report: { kind: 'ran', tainted: 0, holds: new Map(), nextTokenAtMs: undefined } };
     },
-    claim: bareClaim(dependencies, EVICTOR, tick.slot),
+    claim: bareClaim(dependencies, EVICTOR, { slot: tick.slot, periodSeconds: policy.nodeMonitorPeriodSeconds }),
     work: (world, running) => workOn(dependencies, world, running),
   };
 }

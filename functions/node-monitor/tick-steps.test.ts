@@ -208,3 +208,18 @@ describe('probes of a tick', () => {
     expect([sent, accepted]).toEqual([0, []]);
   });
 });
+
+it('continues with a longer period: its slots have smaller numbers', async () => {
+  const { fleet } = await settledFleet({ a: 2 });
+  await fleet.run(0, 60, () => fleet.beat('a-0', 'a-1'));
+  const policy = { ...fleet.policy, nodeMonitorPeriodSeconds: 10 };
+  const next = fleet.makeControllers(fleet.tables, undefined, policy);
+  const kinds = new Set<string>();
+  for (let seconds = 70; seconds <= 120; seconds += 10) {
+    fleet.at(seconds);
+    await fleet.beat('a-0');
+    kinds.add((await next.tickNodeMonitor(Math.floor(fleet.nowMs() / 10_000))).kind);
+  }
+  expect([...kinds]).toEqual(['ran']);
+  expect(await fleet.ready('a-1')).toBe('Unknown');
+});

@@ -30,6 +30,7 @@ import { firstProbes, type GateRecord, needsAllProbes, PROBES_PER_TICK_MAX } fro
 import { scanHealth } from '../../shared/fleet/nodes/health-store.ts';
 import { forgetReport, readReports } from '../../shared/fleet/witnesses/report-store.ts';
 import type { SilenceReport } from '../../shared/fleet/witnesses/silent-machines.ts';
+import { isClaimed } from '../../shared/fleet/zones/fleet-store.ts';
 import { StoreFault } from '../../shared/store/item-store.ts';
 import { workThrough } from '../../shared/ticks/bounded-work.ts';
 import {
@@ -116,10 +117,11 @@ async function readWorld(
 ): Promise<
   { readonly kind: 'work'; readonly world: MonitorWorld } | { readonly kind: 'done'; readonly report: MonitorReport }
 > {
-  const { items, fleet } = dependencies;
+  const { items, fleet, policy } = dependencies;
   dependencies.takeUnits?.();
   const records = await fleet.read();
-  if (records.state.slot !== undefined && records.state.slot >= slot) return { kind: 'done', report: { kind: 'lost' } };
+  const { nodeMonitorPeriodSeconds: periodSeconds } = policy;
+  if (isClaimed(records.state, { slot, periodSeconds })) return { kind: 'done', report: { kind: 'lost' } };
   const [answers, nodes, reports] = await Promise.all([
     sendProbes(dependencies, records.state.gate),
     // Eventually consistent reads cost half. A stale read only makes a heartbeat look older, and every effect has a
@@ -169,6 +171,7 @@ async function claimDecided(
     const { fence } = decided.before;
     const claim = await fleet.claim({
       slot,
+      periodSeconds: policy.nodeMonitorPeriodSeconds,
       seenFence: fence,
       nowMs,
       claimId,
@@ -221,16 +224,12 @@ const wakeUpTick = (
   { policy }: MonitorDependencies,
   { records }: ClaimedWorld,
   { slot, nowMs }: RunningTick,
-): WakeUpTick => {
-  const startOf = (each: number): number => slotStartMs(each, policy.nodeMonitorPeriodSeconds);
-  const before = records.state.slot;
-  return {
-    nowMs,
-    slotStartMs: startOf(slot),
-    slotBeforeStartMs: before === undefined ? before : startOf(before),
-    records,
-  };
-};
+): WakeUpTick => ({
+  nowMs,
+  slotStartMs: slotStartMs(slot, policy.nodeMonitorPeriodSeconds),
+  slotBeforeStartMs: records.state.slotStartMs,
+  records,
+});
 
 /** A node that this tick has queued is the first work of evictor: it need not wait for the next tick. */
 async function wakeEvictor(

@@ -42,7 +42,7 @@ export function runPodGc(dependencies: PodGcDependencies, tick: Tick): Promise<P
         ? { kind: 'work', world: list }
         : { kind: 'done', report: { kind: 'ran', podsRemoved: 0, podsLeft: 0, volumesDetached: 0 } };
     },
-    claim: bareClaim(dependencies, POD_GC, tick.slot),
+    claim: bareClaim(dependencies, POD_GC, { slot: tick.slot, periodSeconds: policy.podGcPeriodSeconds }),
     work: (list: PodGcList, running) => passThrough(dependencies, list, running),
   });
 }

@@ -471,9 +471,10 @@ export type WorkloadsReport =
 
 /** @throws TickFault when something could not be done; the next tick does it */
 export function runWorkloads(dependencies: WorkloadDependencies, tick: Tick): Promise<WorkloadsReport> {
+  const { nodeMonitorPeriodSeconds: periodSeconds } = dependencies.policy;
   return runTick(dependencies, tick, {
     controller: WORKLOADS,
-    periodSeconds: dependencies.policy.nodeMonitorPeriodSeconds,
+    periodSeconds,
     async read(nowMs) {
       const { items } = dependencies;
       const { rows, isCut } = await earliestRows(items);
@@ -485,7 +486,7 @@ export function runWorkloads(dependencies: WorkloadDependencies, tick: Tick): Pr
         ? { kind: 'work', world: { due, hasSweep } }
         : { kind: 'done', report: { kind: 'ran', due: 0, swept: 0 } };
     },
-    claim: bareClaim(dependencies, WORKLOADS, tick.slot),
+    claim: bareClaim(dependencies, WORKLOADS, { slot: tick.slot, periodSeconds }),
     work: (world: { readonly due: readonly DueRow[]; readonly hasSweep: boolean }, running) =>
       workThroughDue(dependencies, world, running),
   });

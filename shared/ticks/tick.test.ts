@@ -38,12 +38,13 @@ describe('slots', () => {
   });
 
   it('are claimed forward only', () => {
-    expect(claimSlot(7)).toMatchObject({ set: { slot: 7 }, add: { fence: 1 } });
-    expect(claimSlot(7).when).toMatchObject({
+    const claim = claimSlot({ slot: 7, periodSeconds: 5 });
+    expect(claim).toMatchObject({ set: { slot: 7, s: 35 }, add: { fence: 1 } });
+    expect(claim.when).toMatchObject({
       kind: 'any',
       of: [
-        { kind: 'lacks', attribute: 'slot' },
-        { attribute: 'slot', op: '<', value: 7 },
+        { kind: 'lacks', attribute: 's' },
+        { attribute: 's', op: '<', value: 35 },
       ],
     });
   });

@@ -79,11 +79,27 @@ export const reportsAge = (at: {
   return half(at.slot) !== half(at.slotBefore ?? at.slot - 1) || at.ageMs > SCHEDULER_PRECISION_SECONDS * 1_000;
 };
 
+/** A slot that is claimed. */
+export interface ClaimedSlot {
+  readonly slot: number;
+  readonly periodSeconds: number;
+}
+
+/** When the last claimed slot began. Seconds; absent before the first claim, and in a row of an older release. */
+export const CLAIMED_SECONDS = number('s');
+
 /**
  * The claim as data, in the words of the item store: written, the answer's `fence` is the fencing number; refused,
- * exit.
+ * exit. Slots are compared by their beginning: after a longer period in the policy their numbers are smaller.
  */
-export const claimSlot = (slot: number) => ({ set: { slot }, add: { fence: 1 }, when: below(number('slot'), slot) });
+export function claimSlot({ slot, periodSeconds }: ClaimedSlot) {
+  const beginSeconds = slot * periodSeconds;
+  return {
+    set: { slot, [CLAIMED_SECONDS.name]: beginSeconds },
+    add: { fence: 1 },
+    when: below(CLAIMED_SECONDS, beginSeconds),
+  };
+}
 
 /**
  * Whole periods between two ticks, by our clock, rounded: a tick comes some tenths of a second early or late, and that
@@ -241,11 +257,11 @@ export async function attemptTick<World, Claimed, Report>(
 
 /** Claims slots of controllers that store nothing with them (fleet-store.ts). */
 interface BareClaims {
-  claimBare(controller: string, slot: number, nowMs: number): Promise<'claimed' | 'lost'>;
+  claimBare(controller: string, claimed: ClaimedSlot, nowMs: number): Promise<'claimed' | 'lost'>;
 }
 
 /** The claim of a controller that stores nothing with its slot. */
 export const bareClaim =
-  <World>({ fleet }: { readonly fleet: BareClaims }, controller: string, slot: number) =>
+  <World>({ fleet }: { readonly fleet: BareClaims }, controller: string, claimed: ClaimedSlot) =>
   async (world: World, nowMs: number): Promise<Claim<World>> =>
-    (await fleet.claimBare(controller, slot, nowMs)) === 'lost' ? 'lost' : { kind: 'claimed', claimed: world };
+    (await fleet.claimBare(controller, claimed, nowMs)) === 'lost' ? 'lost' : { kind: 'claimed', claimed: world };

@@ -102,6 +102,7 @@ async function tick(reasons: readonly GateReason[] = [], disruption: DisruptionR
   const claim = await fleetStore(items).claim({
     claimId: `tick-${slot}`,
     slot,
+    periodSeconds: 5,
     seenFence: state.fence,
     nowMs,
     gate: { ...UNTRIED_GATE, reasons, sinceMs: nowMs, lastTickAtMs: nowMs },

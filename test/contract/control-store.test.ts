@@ -24,6 +24,7 @@ const aClaim = (change: Partial<MonitorClaim> = {}): MonitorClaim => {
   claims += 1;
   return {
     slot,
+    periodSeconds: 5,
     seenFence: 0,
     nowMs: T0,
     claimId: `tick-${claims}`,
@@ -106,13 +107,27 @@ describeOnStores('the fleet store', (fixture) => {
   describe('bare ticks', () => {
     it('let one of many claim a slot, in ascending order only, and separate controllers', async () => {
       const controller = `controller-${count}`;
+      const claimed = (slot: number) => ({ slot, periodSeconds: 5 });
       const claims = await Promise.all(
-        Array.from({ length: 10 }, (_, claimer) => store.claimBare(controller, 8, T0 + claimer)),
+        Array.from({ length: 10 }, (_, claimer) => store.claimBare(controller, claimed(8), T0 + claimer)),
       );
       expect(claims.filter((claim) => claim === 'claimed')).toHaveLength(1);
-      expect(await store.claimBare(controller, 7, T0 + PERIOD_MS)).toBe('lost');
-      expect(await store.claimBare(`${controller}-other`, 7, T0)).toBe('claimed');
-      expect(await store.claimBare(controller, 20, T0 + PERIOD_MS)).toBe('claimed');
+      expect(await store.claimBare(controller, claimed(7), T0 + PERIOD_MS)).toBe('lost');
+      expect(await store.claimBare(`${controller}-other`, claimed(7), T0)).toBe('claimed');
+      expect(await store.claimBare(controller, claimed(20), T0 + PERIOD_MS)).toBe('claimed');
+    });
+
+    it('are in the order of their beginnings when the policy has another period', async () => {
+      const controller = `controller-${count}`;
+      const claim = (slot: number, periodSeconds: number) => store.claimBare(controller, { slot, periodSeconds }, T0);
+      const claims = [
+        await claim(8, 5),
+        await claim(4, 10),
+        await claim(5, 10),
+        await claim(10, 5),
+        await claim(11, 5),
+      ];
+      expect(claims).toEqual(['claimed', 'lost', 'claimed', 'lost', 'claimed']);
     });
   });
 

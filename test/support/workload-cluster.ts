@@ -121,6 +121,7 @@ export function workloadCluster({
       const { fence, gate, disruption } = await fleet.readState();
       const claimed = await fleet.claim({
         slot: Math.floor(nowMs / 5_000),
+        periodSeconds: 5,
         seenFence: fence,
         nowMs,
         claimId: random.uuid(),

@@ -99,7 +99,7 @@ describe('a NetworkPolicy', () => {
       await settleServiceReader(items, { nodeName, uid }, { metadata: { name: nodeName, uid, annotations } });
     }
     if (all !== undefined) {
-      const ours = { gate: UNTRIED_GATE, disruption: NO_DISRUPTION, finished: true };
+      const ours = { gate: UNTRIED_GATE, disruption: NO_DISRUPTION, finished: true, periodSeconds: 5 };
       await fleetStore(items).claim({ slot: 1, seenFence: 0, nowMs: 0, claimId: 'c', nodes: all, ...ours });
     }
     return items;

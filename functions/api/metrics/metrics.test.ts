@@ -128,6 +128,7 @@ describe('GET /metrics: controllers', () => {
     fleetStore(api.items).claim({
       claimId: 'tick',
       slot: 1,
+      periodSeconds: 5,
       seenFence: 0,
       nowMs: api.nowMs(),
       gate: {

@@ -38,6 +38,7 @@ it('stores the gates of three profiles with a claim of one write unit, and reads
     consumed.length = 0;
     const claim = {
       slot,
+      periodSeconds: 5,
       seenFence: slot,
       nowMs,
       claimId: 'abcdefgh',

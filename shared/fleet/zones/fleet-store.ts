@@ -50,7 +50,7 @@ import type {
   Write,
 } from '../../store/item-store.ts';
 import { ALONE } from '../../store/layout.ts';
-import { claimSlot } from '../../ticks/tick.ts';
+import { CLAIMED_SECONDS, type ClaimedSlot, claimSlot, slotStartMs } from '../../ticks/tick.ts';
 import { type GateRecord, type Probe, type ProfileGate, UNTRIED_GATE } from '../marks/gate.ts';
 import type { QueuedNode, ZoneRecord } from './fleet-records.ts';
 import { changeRateUpdates, type LimiterUpdate } from './limiter.ts';
@@ -66,6 +66,8 @@ const QUEUE_PREFIX = 'queue#';
 export interface FleetState {
   /** The last slot that node-monitor claimed; undefined before the first. */
   readonly slot: number | undefined;
+  /** When it began. Epoch milliseconds; absent also when an older release claimed it. */
+  readonly slotStartMs?: number | undefined;
   /** Grows with every claim; 0 before the first. */
   readonly fence: number;
   readonly gate: GateRecord;
@@ -121,8 +123,7 @@ export interface FleetZone extends ZoneRecord {
   readonly evictions?: number;
 }
 
-export interface MonitorClaim {
-  readonly slot: number;
+export interface MonitorClaim extends ClaimedSlot {
   /** Fence of the state that the decisions are based on. */
   readonly seenFence: number;
   readonly nowMs: number;
@@ -157,7 +158,7 @@ export interface FleetStore {
    * sends the claim again, and its own success refuses it: `lost`. No process then runs the slot, which costs one tick
    * and is safe.
    */
-  claimBare(controller: string, slot: number, nowMs: number): Promise<'claimed' | 'lost'>;
+  claimBare(controller: string, claimed: ClaimedSlot, nowMs: number): Promise<'claimed' | 'lost'>;
   /** The tick that began at this time has finished. `sent`: it has sent parts; absent: the stored times stay. */
   finish(beganAtMs: number, sent?: SentParts): Promise<void>;
   /** The probe of a look between two ticks failed at this time. A later time stays. */
@@ -191,6 +192,7 @@ export interface FleetStore {
 const STATE_ROW = {
   /** The last claim. */
   slot: number('slot'),
+  slotSeconds: CLAIMED_SECONDS,
   fence: number('fence'),
   claimedAtMs: number('at'),
   /** The id of the tick that claimed it. */
@@ -294,8 +296,9 @@ async function readFleet(items: ItemStore): Promise<FleetRecords> {
   return { state, zones, queue, profileSweep };
 }
 
-function claimWrite({ slot, seenFence, nowMs, claimId, gate, disruption, nodes, finished }: MonitorClaim): UpdateWrite {
-  const next = claimSlot(slot);
+function claimWrite(claim: MonitorClaim): UpdateWrite {
+  const { seenFence, nowMs, claimId, gate, disruption, nodes, finished } = claim;
+  const next = claimSlot(claim);
   const { set, remove } = changeOf(STATE_ROW, {
     claimedAtMs: nowMs,
     claimId,
@@ -331,9 +334,10 @@ async function claimTick(items: ItemStore, claim: MonitorClaim): Promise<Monitor
 async function claimBareTick(
   items: ItemStore,
   controller: string,
-  { slot, nowMs }: { readonly slot: number; readonly nowMs: number },
+  claimed: ClaimedSlot,
+  nowMs: number,
 ): Promise<'claimed' | 'lost'> {
-  const { set, add, when } = claimSlot(slot);
+  const { set, add, when } = claimSlot(claimed);
   const outcome = await items.write({
     kind: 'update',
     key: { table: 'control', pk: `tick#${controller}`, sk: ALONE },
@@ -381,7 +385,7 @@ export const fleetStore = (items: ItemStore): FleetStore => ({
   read: () => readFleet(items),
   readState: async () => stateOf(await items.get(stateKey, { consistent: true })),
   claim: (claim) => claimTick(items, claim),
-  claimBare: (controller, slot, nowMs) => claimBareTick(items, controller, { slot, nowMs }),
+  claimBare: (controller, claimed, nowMs) => claimBareTick(items, controller, claimed, nowMs),
 
   async finish(beganAtMs, sent) {
     await items.write({
@@ -454,10 +458,14 @@ export const fleetStore = (items: ItemStore): FleetStore => ({
 });
 
 /** After a lost response a claim is sent again, and its own success refuses it: it is claimed. */
-function refusedClaim(state: FleetState, { slot, claimId }: MonitorClaim): MonitorClaimOutcome {
-  if (state.slot === undefined || state.slot < slot) return { kind: 'overtaken', state };
-  return state.slot === slot && state.claimId === claimId ? { kind: 'claimed' } : { kind: 'lost' };
+function refusedClaim(state: FleetState, { claimId, ...claimed }: MonitorClaim): MonitorClaimOutcome {
+  if (!isClaimed(state, claimed)) return { kind: 'overtaken', state };
+  return state.slot === claimed.slot && state.claimId === claimId ? { kind: 'claimed' } : { kind: 'lost' };
 }
+
+/** Whether this slot or a later one is claimed, with the same period or another one. */
+export const isClaimed = ({ slotStartMs: claimedMs }: FleetState, { slot, periodSeconds }: ClaimedSlot): boolean =>
+  claimedMs !== undefined && claimedMs >= slotStartMs(slot, periodSeconds);
 
 const writeOf = ({ when, set }: LimiterUpdate): Pick<UpdateWrite, 'when' | 'set'> => ({
   when,
@@ -530,6 +538,7 @@ function stateOf(item: Item = {}): FleetState {
   const row = readRow(STATE_ROW, item);
   return {
     slot: row.slot,
+    slotStartMs: row.slotSeconds === undefined ? undefined : row.slotSeconds * 1_000,
     claimedAtMs: row.claimedAtMs,
     claimId: row.claimId,
     fence: row.fence ?? 0,

@@ -14,6 +14,7 @@ const tick = (more: { slot?: number; seenFence?: number; finished?: boolean; fai
   fleetStore(api.items).claim({
     claimId: `tick-${more.slot ?? 1}`,
     slot: more.slot ?? 1,
+    periodSeconds: 5,
     seenFence: more.seenFence ?? 0,
     nowMs: api.nowMs(),
     gate: { ...UNTRIED_GATE, ...(more.failing ? { reasons: ['failingPath'], sinceMs: api.nowMs() } : {}) },
