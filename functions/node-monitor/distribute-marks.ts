@@ -6,8 +6,8 @@
  *   of the others, at most nodesMarkedPerTickMax ── the tick marks them
  *   more ── parts to the queue; the tick marks the nodes of parts that the queue did not accept
  *
- * A tick that is killed before it finishes stores no times, so the next one sends its nodes again. A repeated part is
- * harmless: node-marker finds its nodes marked.
+ * A tick that is killed before it finishes, or has a part refused, stores no times: the next one sends its nodes again.
+ * A repeated part is harmless: node-marker finds its nodes marked.
  */
 
 import type { TickMark } from '../../shared/decisions/ledger.ts';
@@ -26,7 +26,7 @@ export interface Distribution {
   readonly sent: number;
   /** In valid parts of earlier ticks. */
   readonly awaited: number;
-  /** To be stored with the end of the tick; undefined: this tick sent nothing. */
+  /** To be stored with the end of the tick; undefined: this tick did not send every part. */
   readonly sentAfter: SentParts | undefined;
 }
 
@@ -62,7 +62,10 @@ export async function distributeMarks(
   meter.add(metric.SENT_NODES, sent, 'Count');
   log.warn('silent nodes sent to node-marker', { nodes: sent, parts: parts.length - refused.length });
   if (refused.length > 0) log.error('the queue of node-marker refused parts', { parts: refused.length });
-  return { here: [...shortened, ...notSent], sent, awaited, sentAfter: sentAfter(sentBefore, { nowMs, validMs }) };
+  // Two times describe all parts. What was refused must not look sent: it may not be marked within this tick.
+  const isAllSent = refused.length === 0;
+  const after = isAllSent ? sentAfter(sentBefore, { nowMs, validMs }) : undefined;
+  return { here: [...shortened, ...notSent], sent, awaited, sentAfter: after };
 }
 
 const isShortened = ({ decision }: MarkToDo): boolean => decision.accusation?.shortens === true;
