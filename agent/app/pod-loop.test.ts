@@ -647,6 +647,24 @@ describe('killing a pod', () => {
     expect(await stored('web')).toBeUndefined();
   });
 
+  it('that is being killed already has the shorter grace period of a shutdown, which waits for it', async () => {
+    const web = await bind('web');
+    await running();
+    runtime.endsAfterSeconds = 1_000;
+    void loop.killPod(web, 600, killed).catch(() => undefined);
+    await pass(1_000);
+    expect(loop.activePods()).toEqual([]);
+    expect(loop.unfinishedPods().map(({ metadata }) => metadata.name)).toEqual(['web']);
+    let over = false;
+    void loop.killPod(web, 5, killed).then(() => {
+      over = true;
+    });
+    await pass(4_000);
+    expect(over).toBe(false);
+    await pass(2_000);
+    expect([over, loop.unfinishedPods()]).toEqual([true, []]);
+  });
+
   it('does not wait for an API that cannot be reached', async () => {
     const web = await bind('web');
     await running();

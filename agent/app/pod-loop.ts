@@ -32,7 +32,15 @@ import { ActiveDeadlines } from './pods/active-deadlines.ts';
 import type { PodLoopDependencies } from './pods/dependencies.ts';
 import { OfflineStops } from './pods/offline-stops.ts';
 import { PodAdmissions } from './pods/pod-admissions.ts';
-import { asAllocated, hasFinished, isDeleted, isWantedAgain, newPodEntry, type PodEntry } from './pods/pod-entry.ts';
+import {
+  asAllocated,
+  countsOnNode,
+  hasFinished,
+  isDeleted,
+  isWantedAgain,
+  newPodEntry,
+  type PodEntry,
+} from './pods/pod-entry.ts';
 import { PodResizes } from './pods/pod-resizes.ts';
 import { PodWorkers } from './pods/pod-workers.ts';
 import { isRunning } from './pods/runtime-view.ts';
@@ -65,6 +73,8 @@ export interface PodLoop {
   heartbeatAnswered(sentAt: ClockReading): void;
   /** Pods that run or are about to. */
   activePods(): readonly KubePod[];
+  /** The same, with those that are being killed: they have not terminated yet. */
+  unfinishedPods(): readonly KubePod[];
   /**
    * Terminates a pod for good. Resolves when none of its containers runs and its status was reported, or the report
    * failed.
@@ -323,9 +333,11 @@ class ListingPodLoop implements PodLoop {
   }
 
   activePods(): readonly KubePod[] {
-    return [...this.#entries.values()]
-      .filter((each) => each.present && each.admission === 'admitted' && !hasFinished(each) && !each.kill)
-      .map(({ pod }) => pod);
+    return [...this.#entries.values()].filter((each) => countsOnNode(each) && !each.kill).map(({ pod }) => pod);
+  }
+
+  unfinishedPods(): readonly KubePod[] {
+    return [...this.#entries.values()].filter(countsOnNode).map(({ pod }) => pod);
   }
 
   async killPod(pod: KubePod, graceSeconds: number, change: (status: PodStatus) => PodStatus): Promise<void> {

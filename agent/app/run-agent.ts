@@ -324,7 +324,7 @@ function createLoops(
     shutdownSignal: parts.shutdownSignal,
     stateFile: parts.shutdownState,
     phase,
-    activePods: () => podLoop.activePods(),
+    activePods: () => podLoop.unfinishedPods(),
     killPod: (...args) => podLoop.killPod(...args),
     recordEvent: events.aboutNode,
     reportStatus: async () => {
