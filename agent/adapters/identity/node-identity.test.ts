@@ -51,6 +51,11 @@ async function world({
       clock.monotonicMs += milliseconds;
     },
   };
+  const time = {
+    nowMs: () => clock.nowMs,
+    monotonicMs: () => clock.monotonicMs,
+    uptimeMs: () => 7_000 + clock.monotonicMs,
+  };
   const api = scriptedApi(answer);
   const config = {
     nodeName: 'edge-7',
@@ -59,10 +64,7 @@ async function world({
     ...(bootstrapToken === '' ? {} : { bootstrapToken }),
   };
   const start = (more: Partial<typeof config> = {}) =>
-    createNodeIdentity(
-      { ...config, ...more },
-      { time: { nowMs: () => clock.nowMs, monotonicMs: () => clock.monotonicMs }, log: silentLog, bootstrapApi: api },
-    );
+    createNodeIdentity({ ...config, ...more }, { time, log: silentLog, bootstrapApi: api });
   return { clock, api, start };
 }
 
@@ -294,7 +296,7 @@ describe('a configured token', () => {
   it('is sent unchanged, and no key is created', async () => {
     const identity = createNodeIdentity(
       { nodeName: 'n', clusterId: 'c', rootDirectory: join(rootDirectory, 'none'), token: 'given' },
-      { time: { nowMs: () => START_MS, monotonicMs: () => 0 }, log: silentLog },
+      { time: { nowMs: () => START_MS, monotonicMs: () => 0, uptimeMs: () => 0 }, log: silentLog },
     );
     expect(await identity.bearer(ALL)).toBe('given');
     expect(identity.answered({ status: 401, token: 'given' })).toBe(false);

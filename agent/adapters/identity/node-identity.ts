@@ -26,7 +26,7 @@ export interface NodeIdentity extends Credentials {
 }
 
 export interface NodeIdentityDependencies {
-  readonly time: Pick<AgentTime, 'nowMs' | 'monotonicMs'>;
+  readonly time: Pick<AgentTime, 'nowMs' | 'monotonicMs' | 'uptimeMs'>;
   readonly log: Log;
   /** Sends the bootstrap token; used to enrol only. */
   readonly bootstrapApi?: KubeApi | undefined;

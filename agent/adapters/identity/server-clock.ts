@@ -2,18 +2,18 @@ import type { AgentTime } from '../../ports/time.ts';
 import { clockOffsetMs } from '../../rules/node-token.ts';
 
 /**
- * The server's clock, which dates our tokens. It is the monotonic clock plus the offset from the server's last answer,
- * so setting the machine's clock changes nothing.
+ * The server's clock, which dates our tokens. It is the uptime of the machine plus the offset from the server's last
+ * answer, so setting the machine's clock changes nothing, and a suspend makes no difference to the server.
  */
 export class ServerClock {
-  readonly #time: Pick<AgentTime, 'nowMs' | 'monotonicMs'>;
-  /** Wall clock minus monotonic clock at the start of the agent. */
+  readonly #time: Pick<AgentTime, 'nowMs' | 'uptimeMs'>;
+  /** Wall clock minus uptime at the start of the agent. */
   readonly #startMs: number;
   #offsetMs = 0;
 
-  constructor(time: Pick<AgentTime, 'nowMs' | 'monotonicMs'>) {
+  constructor(time: Pick<AgentTime, 'nowMs' | 'uptimeMs'>) {
     this.#time = time;
-    this.#startMs = time.nowMs() - time.monotonicMs();
+    this.#startMs = time.nowMs() - time.uptimeMs();
   }
 
   /** Milliseconds since the Unix epoch. */
@@ -32,6 +32,6 @@ export class ServerClock {
   }
 
   #ownMs(): number {
-    return this.#startMs + this.#time.monotonicMs();
+    return this.#startMs + this.#time.uptimeMs();
   }
 }

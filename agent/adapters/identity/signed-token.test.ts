@@ -39,6 +39,15 @@ describe('the clock of the server', () => {
     clock.observe(START_MS - 58_500);
     expect(clock.offsetMs()).toBe(-60_000);
   });
+
+  it('runs on while the machine is suspended: a token of before is not sent, and no difference is reported', () => {
+    const { time, clock, signer } = world();
+    const before = signer.bearer(key, 'all');
+    time.suspend(28_800_000);
+    expect(clock.nowMs()).toBe(START_MS + 28_800_000);
+    clock.observe(time.nowMs());
+    expect([clock.offsetMs(), signer.bearer(key, 'all') === before]).toEqual([0, false]);
+  });
 });
 
 describe('a token', () => {
