@@ -370,9 +370,11 @@ describe('the agent', () => {
     expect(sent).toHaveLength(4);
   });
 
-  it('promises its silence before a suspend, and beats at once after the resume', async () => {
-    const config = { ...configured(), plannedSilenceOnSleepSeconds: 3_600 };
-    const given = parts({ config });
+  it('promises its silence by the clock of the cluster before a suspend, and beats at once after the resume', async () => {
+    const config = { ...configured(), plannedSilenceOnSleepSeconds: 3_600, keyRotationPeriodMs: 0 };
+    const aheadMs = 600_000;
+    const keys = { signingKeyId: () => 'k1', serverNowMs: () => time.nowMs() + aheadMs } as MachineKeys;
+    const given = parts({ config, keys });
     const beats: number[] = [];
     const beatApi: KubeApi = {
       ...given.beatApi,
@@ -389,7 +391,7 @@ describe('the agent', () => {
     expect(holds).toBe(0);
     const { annotations } = (await get('/api/v1/nodes/edge-1')).metadata;
     const untilMs = Date.parse(annotations?.['nodekeeper.dev/planned-silence-until'] ?? '');
-    expect(Math.abs(untilMs - time.nowMs() - 3_600_000)).toBeLessThan(1_500);
+    expect(Math.abs(untilMs - time.nowMs() - aheadMs - 3_600_000)).toBeLessThan(1_500);
     const count = beats.length;
     announce(false);
     await pass(100);

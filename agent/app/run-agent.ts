@@ -353,6 +353,8 @@ function createLoops(
           ...config,
           api: beatApi,
           sleepSignal: parts.sleepSignal,
+          // The cluster decides by its own clock whether the promise holds.
+          time: { nowMs: () => parts.keys?.serverNowMs() ?? time.nowMs(), sleep: (...args) => time.sleep(...args) },
           onSuspend: (seconds) => siteMember?.leave(seconds),
           onResume() {
             siteMember?.rejoin();
