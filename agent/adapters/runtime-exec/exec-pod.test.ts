@@ -312,6 +312,20 @@ describe('a container that cannot be created', () => {
     expect(await shown()).toMatchObject({ state: { kind: 'running' }, restartCount: 0 });
   });
 
+  it('without its image is tried again after 10 s, 20 s … five minutes', async () => {
+    engine.starts.set('main', (container, { onConfigFault }) =>
+      onConfigFault(container, { kind: 'notReady', reason: 'ErrImagePull', message: 'no such tag' }),
+    );
+    await runtime.start(podOf('Never'));
+    starts();
+    for (const waitSeconds of [10, 20, 40, 80, 160, 300, 300]) {
+      await time.pass(waitSeconds * 1_000 - 1);
+      expect(starts()).toEqual([]);
+      await time.pass(1);
+      expect(starts()).toEqual(['main']);
+    }
+  });
+
   it('waits for good if another attempt would have the same result', async () => {
     refuse(true);
     await runtime.start(podOf('Always'));

@@ -50,7 +50,10 @@ import type { MarkedProcess, ProcessTable } from './process-table.ts';
 const START_AGAIN_MS = 10_000;
 /** Before the objects that a container refers to are read again, or all containers are killed again. */
 const CONFIG_WAITS: Backoff = { firstMs: START_AGAIN_MS, limitMs: 60_000 };
+/** Before an image is pulled again, as a kubelet: a registry that limits pulls would refuse those of all pods. */
+const PULL_WAITS: Backoff = { firstMs: START_AGAIN_MS, limitMs: 300_000 };
 const CONFIG_ERROR = 'CreateContainerConfigError';
+const PULL_ERROR = 'ErrImagePull';
 const CREATING = 'ContainerCreating';
 const DEFAULT_GRACE_SECONDS = 30;
 
@@ -405,7 +408,7 @@ export class ExecPod {
     container.state = { kind: 'waiting', reason, message };
     if (!isFinal) {
       const faults = this.#configFaults.get(container.name) ?? 0;
-      const waitMs = backoffMs(CONFIG_WAITS, faults);
+      const waitMs = backoffMs(reason === PULL_ERROR ? PULL_WAITS : CONFIG_WAITS, faults);
       this.#configFaults.set(container.name, faults + 1);
       container.restart = this.#processes.momentIn(waitMs);
       this.#processes.after(waitMs, () => this.advance());
