@@ -478,6 +478,21 @@ it('a pod that is active for longer than its deadline fails, and does not start 
   expect(events.filter((event) => /Deadline/.test(event))).toHaveLength(1);
 });
 
+it('a container gets another image when its pod does', async () => {
+  const used: unknown[] = [];
+  const useImages = async ({ spec }: KubePod) => void used.push(spec?.containers?.[0]?.image);
+  loop = newLoop({ runtime: { ...runtime, useImages } });
+  await bind('web');
+  await running(loop);
+  expect(used).toEqual([]);
+  const [container] = recordsOf(pod('web').spec?.['containers']);
+  const body = { spec: { containers: [{ name: container?.['name'], image: 'web:2' }] } };
+  const contentType = 'application/strategic-merge-patch+json';
+  expect((await server.send('PATCH', `${podsIn('default')}/web`, { body, contentType })).code).toBe(200);
+  await changed();
+  expect(used[0]).toBe('web:2');
+});
+
 describe('an API that cannot be reached', () => {
   it('leaves pods running, and is requested again with growing waits', async () => {
     await bind('web');

@@ -199,6 +199,11 @@ export interface PodRuntime {
    * no pods.
    */
   resize?(pod: KubePod): Promise<ResizeOutcome>;
+  /**
+   * The containers of a known pod have the images of this spec from their next start on. Those that run with others
+   * restart. Absent: this runtime runs no pods.
+   */
+  useImages?(pod: KubePod): Promise<void>;
   /** Called for each event of a container that the runtime alone knows. */
   onEvent?(listener: (pod: KubePod, event: RuntimeEvent) => void): void;
   /** Called whenever the state of a container changed. */

@@ -285,6 +285,38 @@ describe('a pod with a rule that restarts all containers', () => {
   });
 });
 
+describe('a container with another image', () => {
+  const withImage = (image: string) => podOf('Never', [{ name: 'main', image }]);
+  const acts = () => engine.taken().filter((act) => /^(?:start|SIG)/.test(act));
+
+  it('restarts whatever its policy is, once, and the next agent has the image', async () => {
+    await runtime.start(withImage('web:1'));
+    await runtime.useImages?.(withImage('web:1'));
+    await time.pass(1_000);
+    expect(acts()).toEqual(['start main']);
+    await runtime.useImages?.(withImage('web:2'));
+    await runtime.useImages?.(withImage('web:2'));
+    await time.pass(1_000);
+    expect(acts()).toEqual(['SIGTERM main', 'start main']);
+    expect(events).toEqual(['Normal Killing: Container main definition changed, will be restarted']);
+    expect(await shown()).toMatchObject({ restartCount: 1, state: { kind: 'running' } });
+    await reopen();
+    expect((await runtime.pods())[0]?.pod?.spec?.containers).toMatchObject([{ image: 'web:2' }]);
+  });
+
+  it('does not wait for what failed with the one before', async () => {
+    engine.starts.set('main', (container, { onConfigFault }) =>
+      onConfigFault(container, { kind: 'notReady', reason: 'ErrImagePull', message: 'no such tag' }),
+    );
+    await runtime.start(withImage('web:typo'));
+    await time.pass(500_000);
+    engine.taken();
+    engine.starts.clear();
+    await runtime.useImages?.(withImage('web:1'));
+    expect(starts()).toEqual(['main']);
+  });
+});
+
 describe('a container that cannot be created', () => {
   const refuse = (isFinal: boolean) =>
     engine.starts.set('main', (container, { onConfigFault }) =>

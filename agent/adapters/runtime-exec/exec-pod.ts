@@ -33,6 +33,7 @@ import type { ProbeClient } from '../../ports/probe-client.ts';
 import type { AgentTime } from '../../ports/time.ts';
 import type { NodeEvent } from '../../rules/node-event.ts';
 import { offlineRunMs } from '../../rules/offline-stop.ts';
+import { changedImages, withImages } from '../../rules/pod-images.ts';
 import { containerResize, lowersMemory, memoryInUse, resourcesOf, withResources } from '../../rules/pod-resize.ts';
 import { nextBackOff } from '../../rules/restart-back-off.ts';
 import type { PodCgroups } from '../cgroup/pod-cgroups.ts';
@@ -85,7 +86,7 @@ export class ExecPod {
   readonly #stop: PodStop;
   /** Runs, by containerId, with a postStart hook or a startup probe that has not succeeded yet. */
   readonly #hooksUnderWay = new Set<string>();
-  /** Runs, by containerId, that terminate for a resize. */
+  /** Runs, by containerId, that terminate because their container has changed. */
   readonly #restarting = new Set<string>();
   /** By container: failed attempts in a row to find out what it starts with. */
   readonly #configFaults = new Map<string, number>();
@@ -188,7 +189,7 @@ export class ExecPod {
       const change = containerResize(processes.specOf(container), container.resources ?? {});
       if (change === 'nothing') delete container.resources;
       if (change === 'update') updated.push(container);
-      if (change === 'restart') this.#restartForResize(container);
+      if (change === 'restart') this.#restartChanged(container, 'resize requires restart');
     }
     const outcome = updated.length === 0 ? APPLIED : await this.#update(updated);
     processes.save();
@@ -212,8 +213,28 @@ export class ExecPod {
     return APPLIED;
   }
 
-  /** Its limits are those of the next run. */
-  #restartForResize(container: ContainerRecord): void {
+  /** A container with another image does not wait for what failed with the one before. */
+  useImages(pod: KubePod): void {
+    const processes = this.#processes;
+    const { record } = processes;
+    const changed = changedImages(pod, record.pod);
+    if (changed.size === 0) return;
+    record.pod = withImages(record.pod, pod);
+    for (const container of record.containers.filter(({ name }) => changed.has(name))) {
+      const { kind, state } = container;
+      if (state.kind === 'running' && kind !== 'init')
+        this.#restartChanged(container, 'definition changed, will be restarted');
+      if (state.kind !== 'waiting' || container.restart === undefined) continue;
+      this.#configFaults.delete(container.name);
+      delete container.backOffMs;
+      container.restart = processes.momentIn(0);
+    }
+    processes.save();
+    this.advance();
+  }
+
+  /** Its limits and its image are those of the next run. */
+  #restartChanged(container: ContainerRecord, why: string): void {
     const { containerId = '', name } = container;
     if (this.#restarting.has(containerId)) return;
     this.#restarting.add(containerId);
@@ -221,7 +242,7 @@ export class ExecPod {
     const { log } = this.#dependencies;
     const { pod, uid: podUid } = this.#processes;
     const graceSeconds = pod.spec?.terminationGracePeriodSeconds ?? DEFAULT_GRACE_SECONDS;
-    void this.restart(name, graceSeconds, `Container ${name} resize requires restart`)
+    void this.restart(name, graceSeconds, `Container ${name} ${why}`)
       .catch((cause: unknown) => {
         log.error('a container is killed: its termination failed', { podUid, cause: String(cause) });
         if (container.containerId === containerId) this.#engine.signal(container, 'SIGKILL');

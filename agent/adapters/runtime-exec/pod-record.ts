@@ -40,7 +40,7 @@ export interface ContainerRecord {
   restart?: Moment;
   /** What the current run has, if that may be other than in the spec: a resize does not apply to it yet. */
   resources?: ResourceRequirements;
-  /** It terminates for a resize, and starts again whatever its restart policy is. */
+  /** It terminates for a resize or another image, and starts again whatever its restart policy is. */
   restartsForResize?: boolean;
 }
 

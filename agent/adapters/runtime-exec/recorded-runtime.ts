@@ -149,6 +149,9 @@ export function recordedRuntime(options: RecordedRuntimeOptions): RecordedRuntim
       recorded.applyNodeLimits();
       return outcome ?? { kind: 'failed', message: `pod ${pod.metadata.uid} is not known to this node` };
     },
+    async useImages(pod) {
+      recorded.get(pod.metadata.uid ?? '')?.useImages(pod);
+    },
     onEvent(listener) {
       eventListeners.push(listener);
     },

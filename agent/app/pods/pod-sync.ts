@@ -18,6 +18,7 @@ import { killRequest } from '../../rules/kill-request.ts';
 import { answeredWith, describeAnswer, objectIn } from '../../rules/kube-answer.ts';
 import { WAITING_FOR_HEARTBEAT, waitingStatus, waitMessage } from '../../rules/offline-stop.ts';
 import { deletionGraceSeconds } from '../../rules/pod-grace.ts';
+import { changedImages } from '../../rules/pod-images.ts';
 import { finalPodDeletion, isPodMissing, podStatusReport } from '../../rules/pod-requests.ts';
 import { resizeEvent, resourcesOf, sameResources } from '../../rules/pod-resize.ts';
 import { actualResources, hasEnded, type ProbedReadiness, podStatusOf } from '../../rules/pod-status.ts';
@@ -103,7 +104,7 @@ export class PodSync {
     if (entry.admission !== 'admitted') return;
     if (entry.started) this.#dependencies.inputs.changed(entry.pod);
     else if (!(await this.#tryStart(entry))) return this.#waitForHeartbeat(entry);
-    const running = await this.#resized(entry, await this.#view.podWithUid(entry.uid));
+    const running = await this.#resized(entry, await this.#withItsImages(entry));
     for (const event of dueContainerEvents(entry, running)) this.#dependencies.recordEvent(entry.pod, event);
     entry.adopted = false;
     this.#dependencies.probes.update(entry.pod, running);
@@ -113,6 +114,14 @@ export class PodSync {
     if (isTerminal(entry.status) && isRunning(running)) entry.syncAgain = true;
     else await this.#reportRemembered(entry);
     if (entry.resizing?.error !== undefined) throw new PodSyncError(`resize: ${entry.resizing.error}`);
+  }
+
+  /** Lets the containers run with the images of the spec. Returns what runs then. */
+  async #withItsImages(entry: PodEntry): Promise<RunningPod | undefined> {
+    const running = await this.#view.podWithUid(entry.uid);
+    if (running?.pod === undefined || changedImages(entry.pod, running.pod).size === 0) return running;
+    await this.#dependencies.runtime.useImages?.(entry.pod);
+    return this.#view.podWithUid(entry.uid);
   }
 
   /** Lets the containers run with the allocated resources. Returns what runs then. */
