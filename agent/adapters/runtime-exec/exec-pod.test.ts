@@ -306,7 +306,7 @@ describe('a container with another image', () => {
 
   it('does not wait for what failed with the one before', async () => {
     engine.starts.set('main', (container, { onConfigFault }) =>
-      onConfigFault(container, { kind: 'notReady', reason: 'ErrImagePull', message: 'no such tag' }),
+      onConfigFault(container, { kind: 'notReady', reason: 'ErrImagePull', message: 'no such tag', isFinal: false }),
     );
     await runtime.start(withImage('web:typo'));
     await time.pass(500_000);
@@ -346,7 +346,7 @@ describe('a container that cannot be created', () => {
 
   it('without its image is tried again after 10 s, 20 s … five minutes', async () => {
     engine.starts.set('main', (container, { onConfigFault }) =>
-      onConfigFault(container, { kind: 'notReady', reason: 'ErrImagePull', message: 'no such tag' }),
+      onConfigFault(container, { kind: 'notReady', reason: 'ErrImagePull', message: 'no such tag', isFinal: false }),
     );
     await runtime.start(podOf('Never'));
     starts();
