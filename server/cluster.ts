@@ -137,7 +137,8 @@ export function composeCluster(options: ClusterOptions): Cluster {
   const sessions = podSessions({
     hasItsKey,
     uuid: () => systemRandom.uuid(),
-    nowMs: () => systemClock.nowMs(),
+    // A clock that is set must not end every session, nor keep one that rests.
+    monotonicMs: () => performance.now(),
     findPod: (namespace, name) => objects.get({ resource: 'pods', namespace, name }),
   });
   const { api, heartbeat, controllers } = composeSystem({

@@ -43,7 +43,7 @@ it.each([
   ['has lost its key ends', async () => false, true],
   ['may have its key, where the store does not answer, stays', () => Promise.reject(new Error('no answer')), false],
 ])('the line of a node that %s', async (_what, hasItsKey, ends) => {
-  const sessions = new NodeSessions({ uuid: () => 'u', nowMs: () => Date.now(), hasItsKey });
+  const sessions = new NodeSessions({ uuid: () => 'u', monotonicMs: () => performance.now(), hasItsKey });
   const opened = line();
   sessions.addLine('n1', USER, opened.socket);
   await vi.advanceTimersByTimeAsync(60_000);

@@ -23,7 +23,7 @@ const LINE_MS_MAX = 30 * 60_000;
 
 export interface NodeSessionsOptions {
   readonly uuid: () => string;
-  readonly nowMs: () => number;
+  readonly monotonicMs: () => number;
   /** Whether a machine still has the key that it signed in with. */
   readonly hasItsKey: (user: UserInfo) => Promise<boolean>;
 }
@@ -34,6 +34,7 @@ type LineSocket = Pick<MessageSocket, 'send' | 'close' | 'destroy' | 'ping' | 'o
 interface Line {
   readonly socket: LineSocket;
   readonly user: UserInfo;
+  /** Monotonic milliseconds. */
   readonly endsAtMs: number;
   isAnswered: boolean;
 }
@@ -71,7 +72,7 @@ export class NodeSessions {
   /** The newest line of a node replaces the one before. */
   addLine(nodeName: string, user: UserInfo, socket: LineSocket): void {
     this.#lines.get(nodeName)?.socket.close();
-    const line: Line = { socket, user, endsAtMs: this.#options.nowMs() + LINE_MS_MAX, isAnswered: true };
+    const line: Line = { socket, user, endsAtMs: this.#options.monotonicMs() + LINE_MS_MAX, isAnswered: true };
     this.#lines.set(nodeName, line);
     socket.onPong(() => {
       line.isAnswered = true;
@@ -175,7 +176,7 @@ export class NodeSessions {
   }
 
   #checkLines(): void {
-    const nowMs = this.#options.nowMs();
+    const atMs = this.#options.monotonicMs();
     for (const [nodeName, line] of this.#lines) {
       if (!line.isAnswered) {
         // The machine has left without a word: so have its sessions.
@@ -183,7 +184,7 @@ export class NodeSessions {
         this.#endSessions(nodeName);
         continue;
       }
-      if (nowMs >= line.endsAtMs) line.socket.close(1_000, 'open another line');
+      if (atMs >= line.endsAtMs) line.socket.close(1_000, 'open another line');
       line.isAnswered = false;
       line.socket.ping();
     }

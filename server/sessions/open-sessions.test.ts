@@ -11,7 +11,7 @@ const pod = (uid: string): KubePod => ({
 
 function opened(current: { pod?: KubePod; nowMs: number; fails?: boolean }) {
   const sessions = new OpenSessions({
-    nowMs: () => current.nowMs,
+    monotonicMs: () => current.nowMs,
     findPod: async () => {
       if (current.fails === true) throw new Error('the store does not answer');
       return current.pod;

@@ -7,13 +7,14 @@ const IDLE_MS_MAX = 4 * 60 * 60_000;
 const CHECK_EVERY_MS = 5_000;
 
 export interface OpenSessionsOptions {
-  readonly nowMs: () => number;
+  readonly monotonicMs: () => number;
   readonly findPod: (namespace: string, name: string) => Promise<KubePod | undefined>;
 }
 
 interface OpenSession {
   readonly pod: KubePod;
   readonly end: AbortController;
+  /** Monotonic milliseconds. */
   seenMs: number;
 }
 
@@ -37,12 +38,12 @@ export class OpenSessions {
 
   /** A session is open until `close`. `ended` is aborted with a sentence for its client. */
   add(pod: KubePod): { readonly ended: AbortSignal; readonly onActivity: () => void; close(): void } {
-    const session: OpenSession = { pod, end: new AbortController(), seenMs: this.#options.nowMs() };
+    const session: OpenSession = { pod, end: new AbortController(), seenMs: this.#options.monotonicMs() };
     this.#open.add(session);
     return {
       ended: session.end.signal,
       onActivity: () => {
-        session.seenMs = this.#options.nowMs();
+        session.seenMs = this.#options.monotonicMs();
       },
       close: () => this.#open.delete(session),
     };
@@ -51,7 +52,8 @@ export class OpenSessions {
   /** Ends those that may not continue. */
   async check(): Promise<void> {
     for (const { pod, end, seenMs } of this.#open) {
-      if (this.#options.nowMs() - seenMs >= IDLE_MS_MAX) end.abort(`nothing was sent for ${IDLE_MS_MAX / 3_600_000} h`);
+      if (this.#options.monotonicMs() - seenMs >= IDLE_MS_MAX)
+        end.abort(`nothing was sent for ${IDLE_MS_MAX / 3_600_000} h`);
       const { namespace = '', name = '', uid } = pod.metadata;
       const current = await this.#options.findPod(namespace, name).catch(() => pod);
       if (current?.metadata.uid !== uid) end.abort(`pod ${name} was deleted`);
