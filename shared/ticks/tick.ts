@@ -85,7 +85,7 @@ export interface ClaimedSlot {
   readonly periodSeconds: number;
 }
 
-/** When the last claimed slot began. Seconds; absent before the first claim, and in a row of an older release. */
+/** When the last claimed slot began. Seconds; absent before the first claim. */
 export const CLAIMED_SECONDS = number('s');
 
 /**

@@ -66,7 +66,7 @@ const QUEUE_PREFIX = 'queue#';
 export interface FleetState {
   /** The last slot that node-monitor claimed; undefined before the first. */
   readonly slot: number | undefined;
-  /** When it began. Epoch milliseconds; absent also when an older release claimed it. */
+  /** When it began. Epoch milliseconds; undefined before the first. */
   readonly slotStartMs?: number | undefined;
   /** Grows with every claim; 0 before the first. */
   readonly fence: number;
