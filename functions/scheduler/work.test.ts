@@ -207,6 +207,17 @@ describe('the scheduler', () => {
     expect(next.wanted).toBe(next.done);
   });
 
+  it('begins elsewhere in the queue after a pass that was killed, perhaps by its first pod', async () => {
+    const cluster = new ScheduledCluster();
+    await cluster.node('n1', { allocatable: { pods: '1' } });
+    await cluster.pod('first');
+    cluster.fleet.at(1);
+    await cluster.pod('second');
+    await queueStore(cluster.fleet.tables).begin({ id: 'killed', nowMs: cluster.fleet.nowMs(), untilMs: 1 });
+    await cluster.settle();
+    expect([await cluster.nodeOf('first'), await cluster.nodeOf('second')]).toEqual(['', 'n1']);
+  });
+
   it('is woken by node-monitor when a waiting pod is due, and only then', async () => {
     const cluster = new ScheduledCluster();
     await cluster.pod('p');

@@ -72,14 +72,17 @@ async function runPass(dependencies: WorkDependencies, parts: PassParts): Promis
   const { queue } = parts;
   if (policy.scheduling === 'off') return NOTHING;
   const startMs = clock.nowMs();
-  if (!isWanted(await queue.peek(), startMs) && !(await hasUntriedPod(parts))) return NOTHING;
+  const turn = await queue.peek();
+  if (!isWanted(turn, startMs) && !(await hasUntriedPod(parts))) return NOTHING;
   const limitMs = Math.min(PASS_MS, parts.budgetMs);
   const id = random.uuid();
   const wanted = await queue.begin({ id, nowMs: startMs, untilMs: startMs + limitMs + TURN_RESERVE_MS });
   if (wanted === 'busy') return { kind: 'lost' };
   const report: PassCounts = { bound: 0, rejected: 0, errors: 0, victims: 0 };
   try {
-    await runRounds(dependencies, parts, { id, wanted, report, limitMs });
+    // The pass before left its turn: it was killed.
+    const isAfterKill = turn.busyUntilMs > 0 && turn.busyUntilMs <= startMs;
+    await runRounds(dependencies, parts, { id, wanted, report, limitMs, isAfterKill });
   } catch (fault) {
     report.errors += 1;
     // The next wake-up finds the same work.
@@ -105,10 +108,16 @@ async function hasUntriedPod({ queue, copy }: PassParts): Promise<boolean> {
 async function runRounds(
   dependencies: WorkDependencies,
   { queue, copy }: PassParts,
-  pass: { readonly id: string; readonly wanted: number; readonly report: PassCounts; readonly limitMs: number },
+  pass: {
+    readonly id: string;
+    readonly wanted: number;
+    readonly report: PassCounts;
+    readonly limitMs: number;
+    readonly isAfterKill: boolean;
+  },
 ): Promise<void> {
-  const { clock, policy, fleet } = dependencies;
-  const { id, report } = pass;
+  const { clock, policy, fleet, random } = dependencies;
+  const { id, report, isAfterKill } = pass;
   let { wanted } = pass;
   const budget = workUntil(clock, clock.nowMs() + pass.limitMs);
   for (let round = 0; round < ROUNDS_MAX; round += 1) {
@@ -120,7 +129,8 @@ async function runRounds(
       const nodeNames = [...copy.snapshot.nodes.keys()];
       const { options, isHeld } = await cycleOptions(dependencies, nodeNames, await fleet.readState());
       const context: PassContext = { dependencies, copy, queue, options, isHeld, budget, rows, report };
-      await tryPods(context, due.slice(0, PODS_PER_ROUND_MAX));
+      const ordered = isAfterKill ? startedAt(due, random.fraction()) : due;
+      await tryPods(context, ordered.slice(0, PODS_PER_ROUND_MAX));
       wanted = await queue.wanted();
       continue;
     }
@@ -132,6 +142,15 @@ async function runRounds(
     if (!budget.hasTime()) return queue.abandon(id);
     wanted = await queue.wanted();
   }
+}
+
+/**
+ * One pod may cost more than a pass has time for. It would be the first of each pass, and no pod behind it would ever
+ * be tried: so a pass after one that was killed begins anywhere in the queue.
+ */
+function startedAt(due: readonly DuePod[], fraction: number): readonly DuePod[] {
+  const first = Math.floor(due.length * fraction);
+  return [...due.slice(first), ...due.slice(0, first)];
 }
 
 /**
