@@ -331,8 +331,12 @@ export class JobProcess {
 /** One argument, as the C library of Windows reads it. */
 function quotedArgument(text: string): string {
   if (text !== '' && !/[\s"]/.test(text)) return text;
-  // Backslashes are literal, except before a quote.
-  return `"${text.replace(/(\\*)"/g, '$1$1\\"').replace(/(\\+)$/, '$1$1')}"`;
+  // Backslashes are literal, except before a quote. A run of them is read once: pods choose the text.
+  const quoted = text.replace(/(\\+)("?)|"/g, (run, slashes = '', quote = run, at: number) => {
+    if (quote === '"') return `${slashes}${slashes}\\"`;
+    return at + run.length === text.length ? run + run : run;
+  });
+  return `"${quoted}"`;
 }
 
 /** Names are sorted without regard to case, as Windows requires. */

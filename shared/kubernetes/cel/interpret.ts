@@ -507,7 +507,7 @@ function collectMap(each: FoldRun, entriesOf: (item: Item) => readonly [CelValue
     each.run.charge(2);
     const made = entriesOf(item);
     if (made instanceof CelFailure) return made;
-    entries.push(...made);
+    for (const entry of made) entries.push(entry);
   }
   return CelMap.of(entries);
 }
