@@ -17,15 +17,19 @@ if (process.argv[2] === 'serve') {
   process.exit(await serveCommand(process.argv.slice(3)));
 }
 
+const io = {
+  print: (line: string) => console.log(line),
+  printError: (line: string) => console.error(line),
+};
+
 if (OPERATIONS.includes(process.argv[2] ?? '') && !process.argv.includes('--help')) {
   const { operationCommand } = await import('../../server/operations/commands.ts');
-  const io = { print: (line: string) => console.log(line), nowMs: Date.now() };
-  process.exit(await operationCommand(process.argv[2]!, process.argv.slice(3), io));
+  process.exit(await operationCommand(process.argv[2]!, process.argv.slice(3), { ...io, nowMs: Date.now() }));
 }
 
 if (process.argv[2] === 'move') {
   const { moveCommand } = await import('../../server/move/move-command.ts');
-  process.exit(await moveCommand(process.argv.slice(3), { print: (line) => console.log(line) }));
+  process.exit(await moveCommand(process.argv.slice(3), io));
 }
 
 /** Commands to a running `serve --demo`, loaded when asked for. Each reads the words of the process. */

@@ -21,8 +21,10 @@ beforeEach(async () => {
 
 async function move(args: readonly string[], onStep: MoveIo['onStep'] = () => {}) {
   const lines: string[] = [];
-  const exitCode = await moveCommand(args, { print: (line) => lines.push(line), onStep });
-  return { exitCode, output: lines.join('\n') };
+  const errors: string[] = [];
+  const io = { print: (line: string) => lines.push(line), printError: (line: string) => errors.push(line), onStep };
+  const exitCode = await moveCommand(args, io);
+  return { exitCode, output: (exitCode === 0 ? lines : errors).join('\n') };
 }
 const between = (from: string, to: string) => ['--from', join(directory, from), '--to', join(directory, to)];
 

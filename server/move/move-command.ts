@@ -59,6 +59,7 @@ interface Place {
 
 export interface MoveIo {
   readonly print: (line: string) => void;
+  readonly printError: (line: string) => void;
   /** After each durable step. */
   readonly onStep?: (step: string) => void;
 }
@@ -73,7 +74,7 @@ export async function moveCommand(args: readonly string[], io: MoveIo): Promise<
       (kind) => error instanceof kind,
     );
     if (!isExpected) throw error;
-    io.print(`nodekeeper move: ${(error as Error).message}`);
+    io.printError(`nodekeeper move: ${(error as Error).message}`);
     return 1;
   }
 }

@@ -22,8 +22,10 @@ async function directoryWithBackup() {
   await inStore((store) => store.backup(backup));
   async function restore() {
     const lines: string[] = [];
-    const io = { print: (line: string) => lines.push(line), nowMs: 0 };
-    return { code: await operationCommand('restore', [backup, '--data', directory], io), text: lines.join('\n') };
+    const errors: string[] = [];
+    const io = { print: (line: string) => lines.push(line), printError: (line: string) => errors.push(line), nowMs: 0 };
+    const code = await operationCommand('restore', [backup, '--data', directory], io);
+    return { code, text: (code === 0 ? lines : errors).join('\n') };
   }
   return { database, inStore, restore };
 }

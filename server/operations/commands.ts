@@ -25,6 +25,7 @@ const SUFFIXES = ['', '-wal', '-shm'] as const;
 
 interface OperationIo {
   readonly print: (line: string) => void;
+  readonly printError: (line: string) => void;
   readonly nowMs: number;
 }
 
@@ -42,7 +43,7 @@ export async function operationCommand(verb: string, args: readonly string[], io
   } catch (error) {
     const isExpected = [StartError, StoreOpenError, ControlError].some((kind) => error instanceof kind);
     if (!isExpected) throw error;
-    io.print(`nodekeeper ${verb}: ${(error as Error).message}`);
+    io.printError(`nodekeeper ${verb}: ${(error as Error).message}`);
     return 1;
   }
 }
