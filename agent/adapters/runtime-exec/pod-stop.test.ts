@@ -157,12 +157,17 @@ describe('the restart of one container', () => {
     expect((await runtime.pods())[0]?.containers.map(({ restartCount }) => restartCount)).toEqual([1, 0]);
   });
 
-  it('is given up ten seconds after a kill that did not work', async () => {
+  it('is given up ten seconds after a kill that did not work, with an event', async () => {
     engine.ignored.set('a', ['SIGTERM', 'SIGKILL']);
     await start([{ name: 'a' }]);
     const tookMs = await timeOf(runtime.restartContainer!('u', 'a', 1, 'not alive'));
     expect(tookMs).toBeGreaterThanOrEqual(11_000);
     expect(tookMs).toBeLessThanOrEqual(11_500);
+    expect(events).toEqual([
+      'Normal Killing: not alive',
+      'Warning FailedKillPod: container a still runs 10 s after SIGKILL',
+    ]);
+    expect(engine.logged).toEqual(['warn a container survives SIGKILL']);
   });
 
   it('ends at once when it terminates, and kills no later run', async () => {

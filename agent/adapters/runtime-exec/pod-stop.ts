@@ -134,11 +134,11 @@ export class PodStop {
   /**
    * Terminates one container of a pod that keeps running. Its restart policy applies afterwards.
    *
-   * @returns once this run of it has terminated
+   * @returns once this run of it has terminated, or survives SIGKILL, as a process that waits for a dead disk
    */
   async terminateOne(container: ContainerRecord, graceSeconds: number): Promise<void> {
     const processes = this.#processes;
-    const { time, check } = this.#dependencies;
+    const { time, log, onEvent, check } = this.#dependencies;
     const run = container.containerId;
     const isSameRun = (): boolean =>
       container.containerId === run && container.state.kind === 'running' && !processes.isDetached;
@@ -155,6 +155,11 @@ export class PodStop {
       await processes.pause(POLL_MS);
       check();
     }
+    if (!isSameRun()) return;
+    const { name } = container;
+    log.warn('a container survives SIGKILL', { podUid: processes.uid, container: name });
+    const message = `container ${name} still runs ${KILLED_WAIT_MS / 1_000} s after SIGKILL`;
+    onEvent({ type: 'Warning', reason: 'FailedKillPod', message });
   }
 
   /** The preStop hook, then SIGTERM. The time of the hook is part of the grace period. */
