@@ -117,6 +117,16 @@ describe('a mirror', () => {
     });
   });
 
+  it('has a free name after the first of many subsets were removed', () => {
+    const subsets = Array.from({ length: 201 }, (_, index) => ({
+      ...subset('10.0.0.1'),
+      ports: [{ port: index + 1 }],
+    }));
+    const stored = mirroredSlices(endpoints(subsets.slice(0, 200)), []).create.slice(100);
+    const { create, remove } = mirroredSlices(endpoints(subsets.slice(100)), stored);
+    expect([create.length, remove]).toEqual([1, []]);
+  });
+
   it('writes the ports of a subset as text once at most, however many addresses it has', () => {
     let texts = 0;
     const port = { port: 5432, toJSON: () => (texts += 1) };

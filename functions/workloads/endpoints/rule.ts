@@ -359,13 +359,16 @@ function sliceOf(
 }
 
 /** More than the names that are the same by chance. */
-const NAMES_TRIED_MAX = 64;
+const EQUAL_NAMES_MAX = 64;
 
-/** The name follows from the Service and the names in use, so a repeated creation is refused. */
+/**
+ * The name follows from the Service and the names in use, so a repeated creation is refused. The names in use may be
+ * any row of positions: the steps are longer than such a row, so the first or second name is free in most cases.
+ */
 export function freeName({ metadata }: KubeObject, family: string, names: Set<string>): string {
   const { name = '', uid = '' } = metadata;
-  const first = names.size;
-  for (let position = first; position < first + NAMES_TRIED_MAX; position += 1) {
+  for (let steps = 1; steps <= names.size + EQUAL_NAMES_MAX; steps += 1) {
+    const position = steps * (names.size + 1) - 1;
     const candidate = podNameFor(name, { uid: `${uid}/${family}`, fence: 0, position });
     if (names.has(candidate)) continue;
     names.add(candidate);
