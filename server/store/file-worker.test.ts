@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { sqliteStoreForTest } from '../../test/support/sqlite-store.ts';
 import { FileWorker } from './file-worker.ts';
@@ -19,5 +20,17 @@ it('begins the log, which writes wait for, before a backup that was asked for ea
   ]);
   expect(order).toEqual(['begun', 'backed up']);
   await worker.end();
+  await remove();
+});
+
+it('a store that closes waits for a backup, which an exit would cut off', async () => {
+  const { store, file, reopen, remove } = sqliteStoreForTest({ synchronous: 'normal' });
+  // The threads of the store run: none of them begins later than that of the backup.
+  await store.check();
+  const backup = store.backup(`${file}.copy`);
+  await store.close();
+  expect(existsSync(`${file}.copy`)).toBe(true);
+  await backup;
+  reopen();
   await remove();
 });

@@ -19,6 +19,7 @@ export class FileWorker {
   /** Absent after it ended by a fault: the next work starts another one. */
   #worker: Worker | undefined;
   readonly #waiting = new Map<number, Waiting>();
+  readonly #apart = new Set<Promise<unknown>>();
   #last = 0;
 
   constructor(file: string) {
@@ -28,7 +29,15 @@ export class FileWorker {
 
   /** @throws StoreFault when the work could not be done */
   do<Work extends FileWork>(work: Work): Promise<ResultOf<Work>> {
-    return work.kind === 'backup' || work.kind === 'check' ? this.#doApart(work) : this.#do(work);
+    if (work.kind !== 'backup' && work.kind !== 'check') return this.#do(work);
+    const apart = this.#doApart(work).finally(() => this.#apart.delete(apart));
+    this.#apart.add(apart);
+    return apart;
+  }
+
+  /** Every backup and check has ended. */
+  async apartEnded(): Promise<void> {
+    await Promise.allSettled(this.#apart);
   }
 
   /** Writes wait for `begin-log`, and what reads the whole file lasts for minutes: never in front of it. */

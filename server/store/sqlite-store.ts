@@ -202,6 +202,8 @@ export function openSqliteStore(options: SqliteStoreOptions): SqliteStore {
     async close() {
       await groups.close();
       await checkpoints.ended();
+      // A backup that an exit cuts off would leave a part of a file, and its thread would read on without the lock.
+      await worker.apartEnded();
       // The last connection that closes makes the checkpoint, on the event loop: here it has nothing left to do.
       await worker.do({ kind: 'truncate' }).catch(() => {});
       await worker.end();
