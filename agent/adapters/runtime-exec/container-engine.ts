@@ -58,8 +58,8 @@ export interface ContainerEngine {
 export interface EngineCallbacks {
   /** The container cannot be created now. */
   readonly onConfigFault: (container: ContainerRecord, fault: ConfigFault) => void;
-  /** The container has started. */
-  readonly onStart: (container: ContainerRecord) => void;
+  /** The container has started. `image`: with which, if that may have changed since the start began. */
+  readonly onStart: (container: ContainerRecord, image?: string) => void;
   /** The container has terminated, or can never be started. */
   readonly onEnd: (container: ContainerRecord, state: Terminated) => void;
   /** The machine lacks a resource that the start needs. The state of the container has not changed. */

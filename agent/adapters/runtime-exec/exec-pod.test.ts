@@ -315,6 +315,39 @@ describe('a container with another image', () => {
     await runtime.useImages?.(withImage('web:1'));
     expect(starts()).toEqual(['main']);
   });
+
+  it('is tried when the one before could never start', async () => {
+    engine.starts.set('main', (container, { onConfigFault }) =>
+      onConfigFault(container, {
+        kind: 'notReady',
+        reason: 'CreateContainerConfigError',
+        message: 'root',
+        isFinal: true,
+      }),
+    );
+    await runtime.start(withImage('root:1'));
+    engine.taken();
+    engine.starts.clear();
+    await runtime.useImages?.(withImage('web:1'));
+    await time.pass(0);
+    expect([starts(), await stateOf()]).toMatchObject([['main'], { kind: 'running' }]);
+  });
+
+  it('restarts when the one before was still pulled as the pod changed', async () => {
+    let report = () => {};
+    engine.starts.set('main', (container, { onStart }) => {
+      report = () => {
+        container.state = { kind: 'running', startedAtMs: time.nowMs() };
+        container.containerId = 'test://main/0';
+        onStart(container, 'web:1');
+      };
+    });
+    await runtime.start(withImage('web:1'));
+    await runtime.useImages?.(withImage('web:2'));
+    report();
+    await time.pass(0);
+    expect(events).toEqual(['Normal Killing: Container main definition changed, will be restarted']);
+  });
 });
 
 describe('a container that cannot be created', () => {

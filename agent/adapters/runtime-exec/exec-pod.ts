@@ -103,7 +103,10 @@ export class ExecPod {
     this.#processes = new PodProcesses(record, dependencies);
     this.#engine = dependencies.openEngine(this.#processes, dependencies.commands, {
       onConfigFault: (container, fault) => this.#waitForConfig(container, fault),
-      onStart: (container) => this.#runPostStart(container),
+      onStart: (container, image) => {
+        this.#runPostStart(container);
+        if (image !== undefined && image !== this.#processes.specOf(container).image) this.#useChangedImage(container);
+      },
       onEnd: (container, state) => this.#end(container, state),
       onShortage: (container, cause) => this.#startLater(container, cause),
     });
@@ -221,16 +224,20 @@ export class ExecPod {
     if (changed.size === 0) return;
     record.pod = withImages(record.pod, pod);
     for (const container of record.containers.filter(({ name }) => changed.has(name))) {
-      const { kind, state } = container;
-      if (state.kind === 'running' && kind !== 'init')
-        this.#restartChanged(container, 'definition changed, will be restarted');
-      if (state.kind !== 'waiting' || container.restart === undefined) continue;
+      const { state } = container;
+      if (state.kind === 'running') this.#useChangedImage(container);
+      const isHeld = state.kind === 'waiting' && state.reason === CONFIG_ERROR;
+      if (state.kind !== 'waiting' || (container.restart === undefined && !isHeld)) continue;
       this.#configFaults.delete(container.name);
       delete container.backOffMs;
       container.restart = processes.momentIn(0);
     }
     processes.save();
     this.advance();
+  }
+
+  #useChangedImage(container: ContainerRecord): void {
+    if (container.kind !== 'init') this.#restartChanged(container, 'definition changed, will be restarted');
   }
 
   /** Its limits and its image are those of the next run. */

@@ -290,7 +290,10 @@ export class PodmanEngine implements ContainerEngine {
       return () => this.#failed(container, id, run, cause as Error);
     }
     const startedAtMs = this.#dependencies.time.nowMs();
-    return () => this.#started(container, id, run, pidFile, startedAtMs);
+    return () => {
+      this.#started(container, id, run, pidFile, startedAtMs);
+      this.#callbacks.onStart(container, spec.image);
+    };
   }
 
   #limitsOf(container: ContainerRecord): readonly string[] {
@@ -368,7 +371,6 @@ export class PodmanEngine implements ContainerEngine {
     if (process === undefined) delete container.process;
     else container.process = process;
     this.#processes.changed();
-    this.#callbacks.onStart(container);
   }
 
   #failed(container: ContainerRecord, id: string, run: number, cause: Error): void {
