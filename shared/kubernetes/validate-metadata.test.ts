@@ -64,8 +64,8 @@ describe('metadata of a new object', () => {
     expect(created({ name: 'a', ownerReferences: owners(41) })).toEqual([
       'metadata.ownerReferences: Too many: 41: must have at most 40 items',
     ]);
-    expect(created({ name: 'a', ownerReferences: [{ ...owner, uid: '\u20ac'.repeat(342) }] })).toEqual([
-      'metadata.ownerReferences.uid: Too long: may not be more than 1024 bytes',
+    expect(created({ name: 'a', ownerReferences: [{ ...owner, uid: '\u20ac'.repeat(301) }] })).toEqual([
+      'metadata.ownerReferences.uid: Too long: may not be more than 900 bytes',
     ]);
   });
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { validateOwnerReferences } from '../kubernetes/validate-metadata.ts';
 import { memoryItemStore } from '../store/memory/item-store.ts';
 import { hasDueRow } from './due-rows.ts';
 import {
@@ -27,6 +28,15 @@ const KEYS: readonly DueKey[] = [
 ];
 
 describe('due work of workloads', () => {
+  it('of an owner is stored however long its uid may be', async () => {
+    const ownedBy = (length: number) => ({ apiVersion: 'v1', kind: 'Pod', name: 'p', uid: 'u'.repeat(length) });
+    const isValid = (length: number) => validateOwnerReferences([ownedBy(length)], 'f').length === 0;
+    const ownerUid = 'u'.repeat(Array.from({ length: 2_048 }, (_, length) => length).findLast(isValid)!);
+    const items = memoryItemStore();
+    for (const kind of ['collect', 'dependents'] as const) await addDue(items, { atMs: 0, key: { kind, ownerUid } });
+    expect((await earliestRows(items)).rows).toHaveLength(2);
+  });
+
   it.each(KEYS)('is read as it was stored: %j', async (key) => {
     const items = memoryItemStore();
     await addDue(items, { atMs: 5_000, key });
