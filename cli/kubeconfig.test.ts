@@ -28,6 +28,7 @@ describe('access that cannot be used is an expected failure, which names its pla
 
   it.each([
     ['a: 1\nb: ]', 'config:2: '],
+    ['users: *missing', 'config: Unresolved alias'],
     ['contexts: 5', 'config: contexts must be a list of mappings'],
     ['clusters: [null]', 'config: clusters must be a list of mappings'],
     [`${context}\n${user}\n${server('nope')}`, 'the server in config must be a URL such as https://'],

@@ -5,7 +5,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { delimiter, dirname, join, resolve } from 'node:path';
-import { LineCounter, parseDocument } from 'yaml';
+import { type Document, LineCounter, parseDocument } from 'yaml';
 import { defined } from '../shared/defined.ts';
 import { CommandError, type CommandIo } from './command.ts';
 
@@ -105,7 +105,7 @@ function parsedKubeconfig(path: string): KubeconfigFile | undefined {
   if (fault !== undefined) {
     throw new CommandError(`${path}:${lines.linePos(fault.pos[0]).line}: ${fault.message}`, NEXT, { cause: fault });
   }
-  const file = (document.toJS() ?? undefined) as KubeconfigFile | undefined;
+  const file = (contentOf(document, path) ?? undefined) as KubeconfigFile | undefined;
   for (const name of ['contexts', 'clusters', 'users'] as const) {
     const entries: unknown = file?.[name] ?? [];
     if (!Array.isArray(entries) || entries.some((each) => typeof each !== 'object' || each === null)) {
@@ -113,6 +113,15 @@ function parsedKubeconfig(path: string): KubeconfigFile | undefined {
     }
   }
   return file;
+}
+
+/** An alias without an anchor is no fault of the document. */
+function contentOf(document: Document.Parsed, path: string): unknown {
+  try {
+    return document.toJS();
+  } catch (cause) {
+    throw new CommandError(`${path}: ${(cause as Error).message}`, NEXT, { cause });
+  }
 }
 
 function readKubeconfig(
