@@ -294,6 +294,24 @@ describe('a trial', () => {
     expect(usedOf(snapshot, 'n')).toEqual([['d/a', 'd/c'], 2_000, 20, 2_000, 20, []]);
   });
 
+  it('reads the host ports of each pod once, also beside a pod that requests more than sums can hold', () => {
+    const { snapshot } = snapshotOf();
+    snapshot.setPod(pod('most', { nodeName: 'n', cpu: '9E' }));
+    let reads = 0;
+    const counted = (port: number) => ({
+      ...pod(`p${port}`, { nodeName: 'n', hostPort: port }),
+      get hostPorts() {
+        reads += 1;
+        return [{ ip: '0.0.0.0', protocol: 'TCP', port }];
+      },
+    });
+    for (let port = 1; port <= 20; port += 1) snapshot.setPod(counted(port));
+    reads = 0;
+    snapshot.removePod('d/p7');
+    expect(usedOf(snapshot, 'n').at(-1)).toHaveLength(19);
+    expect(reads).toBeLessThan(25);
+  });
+
   it('with removed pods puts each back once, also when it fails', () => {
     const { snapshot, a, keys } = snapshotOf();
     snapshot.withRemovals(({ remove, putBack }) => {

@@ -271,14 +271,15 @@ export class Snapshot {
 
 /** A pod that names its node may request 9E: its sum is rounded, and what the other pods use would be lost with it. */
 function addUse(state: MutableNodeState, pod: SchedulablePod, change: 1 | -1): void {
-  if (isExact(state)) addOne(state, pod, change);
+  if (isExact(state)) addAmounts(state, pod, change);
   else {
     Object.assign(state, UNUSED);
-    for (const each of state.pods.values()) addOne(state, each, 1);
+    for (const each of state.pods.values()) addAmounts(state, each, 1);
   }
+  if (pod.hostPorts.length > 0) state.hostPorts = [...state.pods.values()].flatMap(({ hostPorts }) => hostPorts);
 }
 
-const UNUSED = { used: NO_AMOUNTS, scoredCpu: 0, scoredMemory: 0, hostPorts: [] };
+const UNUSED = { used: NO_AMOUNTS, scoredCpu: 0, scoredMemory: 0 };
 
 function isExact({ used, scoredCpu, scoredMemory }: NodeState): boolean {
   for (const name in used.scalars) if (!Number.isSafeInteger(used.scalars[name])) return false;
@@ -292,11 +293,10 @@ function isExact({ used, scoredCpu, scoredMemory }: NodeState): boolean {
   );
 }
 
-function addOne(state: MutableNodeState, pod: SchedulablePod, change: 1 | -1): void {
+function addAmounts(state: MutableNodeState, pod: SchedulablePod, change: 1 | -1): void {
   state.used = plus(state.used, pod.requests, change);
   state.scoredCpu += change * pod.scored.cpu;
   state.scoredMemory += change * pod.scored.memory;
-  if (pod.hostPorts.length > 0) state.hostPorts = [...state.pods.values()].flatMap(({ hostPorts }) => hostPorts);
 }
 
 function orderOf(nodes: ReadonlyMap<string, NodeState>): readonly string[] {
