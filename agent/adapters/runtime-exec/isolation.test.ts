@@ -375,15 +375,16 @@ describe('the command line of a process', () => {
   });
 
   it.each([
-    ['exit 0', 'mounts'],
-    ['exit 1', 'links'],
-    ['exec /bin/sleep 60', 'links'],
-  ])('has mounts if unshare can make them in time: %s', (script, mode) => {
+    ['exit 0', 'mounts', 10_000],
+    ['exit 1', 'links', 10_000],
+    ['exec /bin/sleep 60', 'links', 300],
+  ])('has mounts if unshare can make them in time: %s', (script, mode, limitMs) => {
     const seen = join(directory, 'seen');
     const program = `#!/bin/sh\necho "$@" >${seen}\n${script}\n`;
     writeFileSync(join(directory, 'unshare'), program, { mode: 0o755 });
-    expect(mountMode(directory, mode === 'mounts' ? 10_000 : 300)).toBe(mode);
-    expect(readFileSync(seen, 'utf8')).toBe('--mount -- /bin/sh -c command -v mount\n');
+    expect(mountMode(directory, limitMs)).toBe(mode);
+    // On a busy machine the short limit may end the shell before its first line.
+    if (limitMs > 300) expect(readFileSync(seen, 'utf8')).toBe('--mount -- /bin/sh -c command -v mount\n');
     rmSync(join(directory, 'unshare'));
     expect(mountMode(directory)).toBe('links');
   });
