@@ -245,7 +245,7 @@ export class ExecPod {
     const { containerId = '', name } = container;
     if (this.#restarting.has(containerId)) return;
     this.#restarting.add(containerId);
-    container.restartsForResize = true;
+    container.restartsForChange = true;
     const { log } = this.#dependencies;
     const { pod, uid: podUid } = this.#processes;
     const graceSeconds = pod.spec?.terminationGracePeriodSeconds ?? DEFAULT_GRACE_SECONDS;
@@ -393,9 +393,9 @@ export class ExecPod {
     }
     if (state.kind === 'terminated') {
       const policy = this.#processes.pod.spec?.restartPolicy;
-      const isResized = container.restartsForResize === true;
-      delete container.restartsForResize;
-      if (isResized) this.#restartNow(container, state);
+      const hasChanged = container.restartsForChange === true;
+      delete container.restartsForChange;
+      if (hasChanged) this.#restartNow(container, state);
       else if (restartsAfter(state.exitCode, this.#processes.specOf(container), policy))
         this.#backOff(container, state);
       else return;
@@ -569,7 +569,7 @@ export class ExecPod {
       const { state, name } = container;
       container.restart = processes.momentIn(0);
       container.state = firstState(hasInit);
-      delete container.restartsForResize;
+      delete container.restartsForChange;
       if (state.kind !== 'terminated') continue;
       if (name === cause) this.#backOff(container, state);
       else this.#restartNow(container, state);

@@ -41,7 +41,7 @@ export interface ContainerRecord {
   /** What the current run has, if that may be other than in the spec: a resize does not apply to it yet. */
   resources?: ResourceRequirements;
   /** It terminates for a resize or another image, and starts again whatever its restart policy is. */
-  restartsForResize?: boolean;
+  restartsForChange?: boolean;
 }
 
 export interface PodRecord {

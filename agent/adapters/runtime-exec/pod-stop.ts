@@ -71,7 +71,7 @@ export class PodStop {
         delete container.lastState;
       }
       delete container.restart;
-      delete container.restartsForResize;
+      delete container.restartsForChange;
     }
   }
 
