@@ -6,6 +6,8 @@ import type { HttpRequest, HttpResponse } from '../kubernetes/request/http.ts';
 
 /** Encoded bytes of a body. Lambda accepts 6,291,556 bytes per response; the difference is for the headers. */
 export const RESPONSE_BYTES_MAX = 6_200_000;
+/** Length of the JSON of all objects in one response that is not compressed. Characters. */
+export const PLAIN_LIST_CHARACTERS_MAX = 4_500_000;
 /** Texts longer than this are compressed. Characters. */
 const COMPRESS_FROM_CHARACTERS = 1_000_000;
 /** A character of JSON text has at most 3 bytes in UTF-8. A character that needs a second JSON escape has 2. */

@@ -4,7 +4,12 @@ import { admitByPolicies } from '../../../shared/admission/admit-by-policies.ts'
 import { type Call, selectorsOf } from '../../../shared/api/call.ts';
 import { type ListedPage, listObjects } from '../../../shared/api/list-objects.ts';
 import { shapeList, shapeObject } from '../../../shared/api/response-shape.ts';
-import { compressedIfLarge, payloadBytes, RESPONSE_BYTES_MAX } from '../../../shared/api/response-size.ts';
+import {
+  compressedIfLarge,
+  PLAIN_LIST_CHARACTERS_MAX,
+  payloadBytes,
+  RESPONSE_BYTES_MAX,
+} from '../../../shared/api/response-size.ts';
 import { defined } from '../../../shared/defined.ts';
 import { asDefinition, withTermination } from '../../../shared/kinds/customresourcedefinitions/definition.ts';
 import { customresourcedefinitions } from '../../../shared/kinds/customresourcedefinitions/serve.ts';
@@ -214,9 +219,6 @@ function deletedBody({ descriptor, shape, nowMs }: Call, { object, removed }: De
   return status.deleted(status.deletedDetails(descriptor, object.metadata.name ?? '', object.metadata.uid ?? ''));
 }
 
-/** Length of the JSON of the objects in memory, in characters. Of further ones only the names are kept. */
-const LISTED_CHARACTERS_MAX = 4_500_000;
-
 /** Deletes the listed objects one by one, as upstream. Objects that are created in the meantime are not deleted. */
 export async function removeCollection(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
   const { descriptor, target, request } = call;
@@ -226,11 +228,12 @@ export async function removeCollection(dependencies: ServeDependencies, call: Ca
     listObjects(dependencies.storageOf(descriptor), descriptor, {
       namespace: target.namespace,
       limit,
-      charactersMax: LISTED_CHARACTERS_MAX,
+      charactersMax: PLAIN_LIST_CHARACTERS_MAX,
       continueToken,
       ...selectorsOf(descriptor, request.query),
       nowMs: call.nowMs,
     });
+  // The objects of the first page are answered. Of further ones only the names stay in memory.
   let page = await pageAfter(request.query.get('continue') ?? '');
   const listed = page;
   const names = page.items.map(({ metadata }) => metadata);

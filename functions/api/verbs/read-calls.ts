@@ -3,7 +3,13 @@
 import { type Call, type ReadDependencies, selectorsOf } from '../../../shared/api/call.ts';
 import { listObjects } from '../../../shared/api/list-objects.ts';
 import { shapeList, shapeObject } from '../../../shared/api/response-shape.ts';
-import { acceptsGzip, compressedIfLarge, payloadBytes, RESPONSE_BYTES_MAX } from '../../../shared/api/response-size.ts';
+import {
+  acceptsGzip,
+  compressedIfLarge,
+  PLAIN_LIST_CHARACTERS_MAX,
+  payloadBytes,
+  RESPONSE_BYTES_MAX,
+} from '../../../shared/api/response-size.ts';
 import { effectOf } from '../../../shared/kinds/effects.ts';
 import type { HttpResponse } from '../../../shared/kubernetes/request/http.ts';
 import { checkListOptions, refuseFutureVersion } from '../../../shared/kubernetes/request/list-options.ts';
@@ -12,8 +18,7 @@ import { json, warningHeaders } from '../../../shared/kubernetes/request/respond
 import * as status from '../../../shared/kubernetes/status.ts';
 import { refuseForeign } from '../admission/restrict-node.ts';
 
-/** Length of the JSON of all objects in one response, in characters: uncompressed, and before compression. */
-const PLAIN_LIST_MAX = 4_500_000;
+/** Length of the JSON of all objects in one response before compression. Characters. */
 const COMPRESSED_LIST_MAX = 24_000_000;
 /** Attempts while the encoded response is too large. Each attempt lists fewer objects. */
 const FIT_ATTEMPTS_MAX = 8;
@@ -39,7 +44,7 @@ export async function list(dependencies: ReadDependencies, call: Call): Promise<
     const listed = await listObjects(dependencies.storageOf(descriptor), descriptor, {
       namespace: target.namespace,
       limit,
-      charactersMax: acceptsGzip(request) ? COMPRESSED_LIST_MAX : PLAIN_LIST_MAX,
+      charactersMax: acceptsGzip(request) ? COMPRESSED_LIST_MAX : PLAIN_LIST_CHARACTERS_MAX,
       continueToken: request.query.get('continue') ?? '',
       ...selectorsOf(descriptor, request.query),
       nowMs: call.nowMs,
