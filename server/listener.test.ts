@@ -208,6 +208,25 @@ describe('the listener', () => {
     expect(parts).toBeLessThan(1_000);
   });
 
+  it.each([
+    ['refuses a read', 'GET', 503],
+    ['breaks off the answer of a write', 'POST', undefined],
+  ])('%s when clients of its address leave too much unread, and counts it', async (_what, method, code) => {
+    const { url, listener } = await listening(async ({ path }) => ({
+      head: path === '/long' ? { ...TEXT, body: Buffer.alloc(64 * 1024 * 1024) } : TEXT,
+    }));
+    const request = httpsRequest(`${url}/long`, { ca, agent: false });
+    onTestFinished(() => void request.destroy());
+    request.on('error', () => {});
+    request.end();
+    await once(request, 'response');
+    expect((await send(url, { method }).catch(() => undefined))?.status).toBe(code);
+    expect(listener.counters.cutAnswers).toBe(1);
+    request.destroy();
+    const isServed = async () => (await send(url).catch(() => undefined))?.status === 200 || undefined;
+    await until(isServed, { withinMs: 30_000, what: 'an answer' });
+  });
+
   it('begins parts after the client has left, too: they release what they hold', async () => {
     let isReturned = false;
     let answer = () => {};

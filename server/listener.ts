@@ -1,7 +1,7 @@
 /**
  * The listener of the process: TLS, HTTP/2 or HTTP/1.1 as the client prefers. It bounds what a connection may use
  * before anybody has signed in: headers, bodies, their time, streams of a connection, connections, and bytes of all
- * bodies together.
+ * bodies together. What is answered has bounds in unsent-answers.ts.
  */
 import type { IncomingMessage, ServerOptions } from 'node:http';
 import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
@@ -17,6 +17,7 @@ import type { Log } from '../shared/observability/log.ts';
 import { type ClientAuthority, certificateHeader, withCertificate } from './client-certificate.ts';
 import { quarterShares } from './quarter-shares.ts';
 import { type AcceptUpgrade, refuseUpgrade, type Upgrade, upgradeRequest } from './sessions/upgrades.ts';
+import { unsentAnswers } from './unsent-answers.ts';
 
 /** Upstream's limit of a request. Source: k8s.io/apiserver pkg/server/config.go (MaxRequestBodyBytes). */
 const BODY_BYTES_MAX = 3 * 1024 * 1024;
@@ -83,6 +84,8 @@ export interface ListenerCounters {
   requests: number;
   serverErrors: number;
   refusedBodies: number;
+  /** Answers that were not sent as a whole, because their clients read too slowly. */
+  cutAnswers: number;
 }
 
 export interface Listener {
@@ -97,13 +100,16 @@ export interface Listener {
 
 /** @throws StartError when the port is in use, or the address is not of this machine */
 export async function openListener(options: ListenerOptions): Promise<Listener> {
-  const counters: ListenerCounters = { requests: 0, serverErrors: 0, refusedBodies: 0 };
+  const counters: ListenerCounters = { requests: 0, serverErrors: 0, refusedBodies: 0, cutAnswers: 0 };
   const sockets = new Set<Socket>();
   /** What ends the open streams: one each, because a signal of several signals costs more than a line. */
   const streams = new Set<AbortController>();
   let isStopping = false;
   const bodies = quarterShares(ALL_BODIES_BYTES_MAX);
   const connections = quarterShares(CONNECTIONS_MAX);
+  const unsent = unsentAnswers(() => {
+    counters.cutAnswers += 1;
+  });
 
   const server = createSecureServer({
     cert: options.certificatePem,
@@ -213,15 +219,30 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
     }
   }
 
+  /** The answer, or a refusal in its place. undefined: a write was made, so a refusal would not be true. */
+  function held(
+    { method, socket }: Http2ServerRequest,
+    response: Http2ServerResponse,
+    head: HttpResponse,
+  ): HttpResponse | undefined {
+    const bytes = method === 'HEAD' ? 0 : Buffer.byteLength(head.body);
+    if (unsent.hold(response, socket.remoteAddress ?? '', bytes)) return head;
+    counters.cutAnswers += 1;
+    return method === 'GET' ? tooManyUnsent() : undefined;
+  }
+
   async function write(
     request: Http2ServerRequest,
     response: Http2ServerResponse,
-    { head, lines, output, isCut = false }: Answer & { readonly isCut?: boolean },
+    answered: Answer & { readonly isCut?: boolean },
     leaving: AbortController,
   ): Promise<void> {
+    const { lines, output, isCut = false } = answered;
     const gone = leaving.signal;
-    if (head.status >= 500) counters.serverErrors += 1;
     const parts = lines ?? output;
+    const head = parts === undefined && !gone.aborted ? held(request, response, answered.head) : answered.head;
+    if (head === undefined) return breakOff(response);
+    if (head.status >= 500) counters.serverErrors += 1;
     if (gone.aborted) {
       // A generator releases what it holds only once it has begun.
       if (parts !== undefined) await stream(response, parts, gone);
@@ -262,6 +283,7 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
       server.setSecureContext({ cert: certificatePem, key: privateKeyPem, ...clientVerification(options) }),
     async stop() {
       isStopping = true;
+      unsent.stop();
       for (const leaving of streams) leaving.abort(STOPPED);
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       const timer = setTimeout(
@@ -347,6 +369,12 @@ const REFUSED_BODY = {
       code: 408,
     }),
 } as const;
+
+const tooManyUnsent = (): HttpResponse =>
+  statusResponse(
+    status.serviceUnavailable('too many answers are waiting for their clients to read', { retryAfterSeconds: 1 })
+      .status,
+  );
 
 /** Headers of one connection. */
 const HOP_BY_HOP = new Set(['connection', 'keep-alive', 'proxy-connection', 'te', 'transfer-encoding', 'upgrade']);

@@ -34,6 +34,12 @@ export const processReadings = ({ delay, listener, heldWatches }: ReadParts): re
     read: () => listener.counters.refusedBodies,
   },
   {
+    name: 'nodekeeper_cut_answers_total',
+    help: 'Answers that were not sent as a whole, because their clients read too slowly.',
+    type: 'counter',
+    read: () => listener.counters.cutAnswers,
+  },
+  {
     name: 'process_resident_memory_bytes',
     help: 'Resident memory.',
     type: 'gauge',
