@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -75,6 +76,17 @@ it('a restore is refused while a move runs', async () => {
     moving.release();
   }
   expect(await restore()).toMatchObject({ code: 0 });
+});
+
+it('a backup removes what commands left that were killed', async () => {
+  const { database } = await directoryWithBackup();
+  const { pid = 0 } = spawnSync('true');
+  for (const name of [`${pid}`, `${pid}.new`, `${process.ppid}`]) writeFileSync(`${database}.backup-${name}`, '');
+  const to = join(dirname(database), 'second.db');
+  const io = { print() {}, printError() {}, nowMs: 0 };
+  expect(await operationCommand('backup', [to, '--data', dirname(dirname(database))], io)).toBe(0);
+  const left = readdirSync(dirname(database)).filter((name) => name.includes('.backup-'));
+  expect(left).toEqual([`nodekeeper.db.backup-${process.ppid}`]);
 });
 
 it('files that a command of root creates belong to the user of the service alone', async () => {

@@ -2,8 +2,8 @@
  * nodekeeper backup, check and restore: the file of a cluster on this machine. A running cluster does the first two
  * itself; otherwise the command opens the file. All three print a line, and exit with 1 when something is wrong.
  */
-import { chownSync, copyFileSync, existsSync, renameSync, rmSync, statSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { chownSync, copyFileSync, existsSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { systemClock, systemRandom } from '../../shared/clock.ts';
 import { ControlError } from '../../shared/host/control-socket.ts';
@@ -53,6 +53,7 @@ async function backup(words: readonly string[], database: string, io: OperationI
   if (existsSync(file)) throw new StartError(`${file} exists: name a file that does not`);
   if (!existsSync(dirname(file))) throw new StartError(`the directory ${dirname(file)} does not exist`);
   // A service writes nowhere but in its own directory: the copy is moved from there to FILE.
+  removeLeftCopies(database);
   const isForeign = existsSync(database) && statSync(database).uid !== process.getuid?.();
   const copy = isForeign ? `${database}.backup-${process.pid}` : file;
   try {
@@ -61,6 +62,24 @@ async function backup(words: readonly string[], database: string, io: OperationI
     if (reply.kind === 'backedUp') io.print(`${file} has ${countText(reply.rows)}`);
   } finally {
     if (isForeign) rmSync(copy, { force: true });
+  }
+}
+
+/** Copies of commands that were killed. The cluster completes the copy of such a command, too. */
+function removeLeftCopies(database: string): void {
+  const directory = dirname(database);
+  const prefix = `${basename(database)}.backup-`;
+  for (const name of existsSync(directory) ? readdirSync(directory) : []) {
+    const pid = name.startsWith(prefix) ? Number.parseInt(name.slice(prefix.length), 10) : 0;
+    if (pid > 0 && !isRunning(pid)) rmSync(join(directory, name), { force: true });
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }
 

@@ -1,5 +1,5 @@
 /** The thread of file-work.ts. Its connection syncs as SQLite does by itself, so no sync is on the event loop. */
-import { renameSync, rmSync } from 'node:fs';
+import { renameSync, rmSync, statSync } from 'node:fs';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { CheckpointResult, FileCheck, FileWork, RowCounts, WorkAnswer, WorkRequest } from './file-work.ts';
@@ -9,8 +9,8 @@ import { CONNECTION_SETTINGS, createPrivately, syncDirectory, syncFile } from '.
 /** The process locks the file for a group at a time; waiting longer is of no use. */
 const BUSY_TIMEOUT_MS = 1_000;
 const FINDINGS_MAX = 100;
-/** In one step: the largest number of pages of SQLite's own type. */
-const ALL_PAGES = 2 ** 31 - 1;
+/** Pages that are copied between two looks at the log: 4 MB. */
+const STEP_PAGES = 1_000;
 const ITEM_TABLES = ['health', 'objects', 'control'] as const;
 
 const port = parentPort!;
@@ -39,7 +39,7 @@ async function done(work: FileWork): Promise<unknown> {
     case 'truncate':
       return truncate();
     case 'backup':
-      return backUp(work.to);
+      return backUp(work);
     case 'check':
       return check(database);
   }
@@ -71,7 +71,7 @@ function truncate(): CheckpointResult {
 }
 
 /** A copy of one moment, under its name only when it is complete, sound and durable. */
-async function backUp(to: string): Promise<RowCounts> {
+async function backUp({ to, logBytesMax }: FileWork & { kind: 'backup' }): Promise<RowCounts> {
   const unfinished = `${to}.new`;
   const removeUnfinished = (): void => {
     for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(`${unfinished}${suffix}`, { force: true });
@@ -84,7 +84,11 @@ async function backUp(to: string): Promise<RowCounts> {
     database.exec('BEGIN');
     try {
       rows = countRows(database);
-      await backup(database, unfinished, { rate: ALL_PAGES });
+      const bytesMax = logBytes() + logBytesMax;
+      const progress = (): void => {
+        if (logBytes() > bytesMax) throw new Error('too much was written during the copy: choose a faster disk for it');
+      };
+      await backup(database, unfinished, { rate: STEP_PAGES, progress });
     } finally {
       database.exec('COMMIT');
     }
@@ -98,6 +102,8 @@ async function backUp(to: string): Promise<RowCounts> {
     throw error;
   }
 }
+
+const logBytes = (): number => statSync(`${file}-wal`).size;
 
 function requireSound(file: string, expected: RowCounts): void {
   const copy = new DatabaseSync(file);

@@ -4,7 +4,8 @@ export type FileWork =
   /** Moves what is left of the log into the file, and begins the log from its start. No group may be in flight. */
   | { readonly kind: 'begin-log' }
   | { readonly kind: 'truncate' }
-  | { readonly kind: 'backup'; readonly to: string }
+  /** `logBytesMax`: the log cannot begin anew while the copy is made. It fails when the log has grown by more. */
+  | { readonly kind: 'backup'; readonly to: string; readonly logBytesMax: number }
   | { readonly kind: 'check' };
 
 /** Pages of the log, and how many of them are in the file. */

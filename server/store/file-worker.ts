@@ -9,6 +9,9 @@ type ResultOf<Work extends FileWork> = Work['kind'] extends 'backup'
     ? FileCheck
     : CheckpointResult;
 
+/** Each reads the whole file in a thread of its own. */
+const APART_MAX = 2;
+
 interface Waiting {
   resolve(result: unknown): void;
   reject(fault: unknown): void;
@@ -30,6 +33,7 @@ export class FileWorker {
   /** @throws StoreFault when the work could not be done */
   do<Work extends FileWork>(work: Work): Promise<ResultOf<Work>> {
     if (work.kind !== 'backup' && work.kind !== 'check') return this.#do(work);
+    if (this.#apart.size >= APART_MAX) return Promise.reject(failure(`${APART_MAX} backups or checks run already`));
     const apart = this.#doApart(work).finally(() => this.#apart.delete(apart));
     this.#apart.add(apart);
     return apart;
@@ -96,7 +100,7 @@ export class FileWorker {
   }
 }
 
-const failure = (message: string, errcode: number | undefined, cause?: unknown): StoreFault =>
+const failure = (message: string, errcode?: number, cause?: unknown): StoreFault =>
   new StoreFault('unreachable', `the database file: ${message}${errcode === undefined ? '' : ` (${errcode})`}`, {
     retryable: true,
     cause,

@@ -51,6 +51,8 @@ const CACHE_BYTES = 32 * 1_024 * 1_024;
 /** A page is read in parts of this size, with a turn of the event loop after each: heartbeats go on during a list. */
 const ROWS_PER_TURN = 200;
 const BYTES_PER_TURN = 128 * 1_024;
+/** What the log may grow by during a backup. */
+const BACKUP_LOG_BYTES_MAX = 1_024 * 1_024 * 1_024;
 const MOVING = 'this cluster is being moved: writes are refused';
 const NO_CLUSTER = 'it is the destination of another move, and was never started: it is no cluster';
 /** Expired items deleted by one sweep, of each table. */
@@ -195,7 +197,7 @@ export function openSqliteStore(options: SqliteStoreOptions): SqliteStore {
     pending: (consumer, limit) => faultsOf(() => tables.pendingOf(consumer, limit)),
     processed: (ids) => groups.processed(ids),
     sweepExpired: () => sweepExpired(tables, groups, clock, () => fence !== undefined),
-    backup: (to) => worker.do({ kind: 'backup', to }),
+    backup: (to) => worker.do({ kind: 'backup', to, logBytesMax: BACKUP_LOG_BYTES_MAX }),
     check: () => worker.do({ kind: 'check' }),
     metrics: () => metricsOf(file, cache, groups, checkpoints),
     wrongCacheEntries: () => tables.wrongCacheEntries(),
