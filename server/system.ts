@@ -9,7 +9,7 @@ import { type RenewLeaseDependencies, serveHeartbeat } from '../functions/heartb
 import type { Authenticator } from '../shared/access/authenticator.ts';
 import { controllerObjects } from '../shared/admission/controller-objects.ts';
 import { beatTimesOf } from '../shared/fleet/nodes/node-profile.ts';
-import { gzip } from '../shared/gzip.ts';
+import { gzipInThread } from '../shared/gzip.ts';
 import type { HttpRequest, HttpResponse } from '../shared/kubernetes/request/http.ts';
 import { type ControllerOptions, type FleetControllers, fleetControllers } from './fleet-controllers.ts';
 import { sha256 } from './sha256.ts';
@@ -32,7 +32,7 @@ export interface System {
 }
 
 /** What every API in one process has in common: nothing is loaded on demand. */
-export const inProcess = { hash: sha256, readYaml, gzip } as const;
+export const inProcess = { hash: sha256, readYaml, gzip: gzipInThread } as const;
 
 /** Once per process: the parts have caches and shares of their users. */
 export function composeSystem(options: SystemOptions): System {

@@ -1,6 +1,6 @@
-import { gzipSync } from 'node:zlib';
+import { gunzipSync, gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { gunzip, gzip } from './gzip.ts';
+import { gunzip, gzip, gzipInThread } from './gzip.ts';
 
 const BYTES_MAX = 100_000;
 
@@ -33,4 +33,11 @@ describe('bytes of a client', () => {
   ])('that are %s are refused', (_what, bytes) => {
     expect(gunzip(bytes, BYTES_MAX)).toBeUndefined();
   });
+});
+
+it('a thread compresses a long text, also where a part ends within a character', async () => {
+  for (const text of ['', 'x', `x${'\u{1f600}'.repeat(300_000)}`]) {
+    const bytes = gunzipSync(await gzipInThread(text));
+    expect(bytes.equals(Buffer.from(text))).toBe(true);
+  }
 });

@@ -25,3 +25,13 @@ export function utf8Bytes(text: string): number {
   }
   return bytes;
 }
+
+/** The text in parts of a length, or of one more: the two halves of a surrogate pair are one character of UTF-8. */
+export function* textParts(text: string, length: number): Generator<string> {
+  for (let start = 0; start < text.length; ) {
+    const end = start + length;
+    const isPair = (text.codePointAt(end - 1) ?? 0) > 0xffff;
+    yield text.slice(start, isPair ? end + 1 : end);
+    start = isPair ? end + 1 : end;
+  }
+}

@@ -20,7 +20,7 @@ import { serveApi } from '../../shared/api/serve.ts';
 import { answerLongPoll } from '../../shared/api/watch/long-poll.ts';
 import { type Clock, systemBusyMs, systemRandom, systemTimeLimit } from '../../shared/clock.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
-import { gzip } from '../../shared/gzip.ts';
+import { gzipInThread } from '../../shared/gzip.ts';
 import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
 import { isNamespaceContent } from '../../shared/kinds/namespaces/content-names.ts';
 import { storedAs } from '../../shared/kinds/registry.ts';
@@ -127,7 +127,7 @@ export function composeHub(options: HubOptions): Hub {
     makesInitialObjects: false,
   };
   const dependencies = {
-    ...requestDependencies({ ...common, gzip, limits: CONCURRENT_API_LIMITS, busyMs: systemBusyMs }),
+    ...requestDependencies({ ...common, gzip: gzipInThread, limits: CONCURRENT_API_LIMITS, busyMs: systemBusyMs }),
     answerWatch: answerLongPoll,
   };
   const document = documents(sha256);

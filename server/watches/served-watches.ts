@@ -4,7 +4,7 @@ import { ticketKeys } from '../../shared/access/process-key-store.ts';
 import { CONCURRENT_API_LIMITS } from '../../shared/access/request-throttle.ts';
 import { watchTicketVerifier } from '../../shared/access/watch-tickets.ts';
 import { systemBusyMs } from '../../shared/clock.ts';
-import { gunzip, gzip } from '../../shared/gzip.ts';
+import { gunzip, gzipInThread } from '../../shared/gzip.ts';
 import { shardsOf } from '../../shared/kinds/resources.ts';
 import type { HttpRequest } from '../../shared/kubernetes/request/http.ts';
 import { statusResponse } from '../../shared/kubernetes/request/respond.ts';
@@ -39,7 +39,7 @@ export function servedWatches(options: ServedOptions & { readonly signals: Chang
   const changes = sharedChanges(changeLog({ items, clock: versionClock, shardsOf }), signals, clock);
   const watch = serveWatch({
     ...options,
-    gzip,
+    gzip: gzipInThread,
     gunzip,
     limits: CONCURRENT_API_LIMITS,
     busyMs: systemBusyMs,

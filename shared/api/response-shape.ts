@@ -78,8 +78,11 @@ const versionOnly = (resourceVersion: string | undefined) =>
 const inOrder = ({ compareRows }: ResourceDescriptor, items: ListedPage['items']): ListedPage['items'] =>
   compareRows === undefined ? items : items.toSorted(compareRows);
 
-/** The response body for a list. Items of a plain list have no kind and apiVersion, unless custom, as upstream. */
-export function shapeList(descriptor: ResourceDescriptor, list: ListedPage, shape: Shape, nowMs: number): unknown {
+/**
+ * The response body for a list, which ends with its array. Items of a plain list have no kind and apiVersion, unless
+ * custom, as upstream.
+ */
+export function shapeList(descriptor: ResourceDescriptor, list: ListedPage, shape: Shape, nowMs: number): object {
   const metadata = {
     resourceVersion: list.resourceVersion,
     ...defined({ continue: list.continueToken === '' ? undefined : list.continueToken }),

@@ -13,7 +13,7 @@ const COMPRESS_FROM_CHARACTERS = 1_000_000;
 /** A character of JSON text has at most 3 bytes in UTF-8. A character that needs a second JSON escape has 2. */
 const BYTES_PER_CHARACTER_MAX = 3;
 
-export type Gzip = (text: string) => Uint8Array;
+export type Gzip = (text: string) => Uint8Array | Promise<Uint8Array>;
 
 export const acceptsGzip = (request: HttpRequest): boolean =>
   (request.headers['accept-encoding'] ?? '').split(',').some((range) => {
@@ -22,12 +22,16 @@ export const acceptsGzip = (request: HttpRequest): boolean =>
   });
 
 /** The response with a gzip body, when the body is large and the client accepts gzip. */
-export function compressedIfLarge(request: HttpRequest, response: HttpResponse, gzip: Gzip): HttpResponse {
+export async function compressedIfLarge(
+  request: HttpRequest,
+  response: HttpResponse,
+  gzip: Gzip,
+): Promise<HttpResponse> {
   if (typeof response.body !== 'string' || response.body.length <= COMPRESS_FROM_CHARACTERS || !acceptsGzip(request)) {
     return response;
   }
   const encoding = { 'content-encoding': 'gzip', vary: 'Accept-Encoding' };
-  return { ...response, headers: { ...response.headers, ...encoding }, body: gzip(response.body) };
+  return { ...response, headers: { ...response.headers, ...encoding }, body: await gzip(response.body) };
 }
 
 /**

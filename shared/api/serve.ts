@@ -70,7 +70,7 @@ async function respond(
   const note = (error: unknown): void =>
     noteFault(error, { method: request.method, path: request.path }, clock.nowMs());
   try {
-    return compressedIfLarge(request, await serve(dependencies, request, audited, visit), dependencies.gzip);
+    return await compressedIfLarge(request, await serve(dependencies, request, audited, visit), dependencies.gzip);
   } catch (error) {
     if (isStatusError(error)) {
       // 504: a node is offline, which is no fault of ours.

@@ -30,7 +30,7 @@ import {
   optionsFault,
   wholeNumberOf,
 } from '../../../shared/kubernetes/request/request.ts';
-import { isStatusError, json, warningHeaders } from '../../../shared/kubernetes/request/respond.ts';
+import { isStatusError, json, jsonList, warningHeaders } from '../../../shared/kubernetes/request/respond.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { admitWrite } from '../admission/admit-write.ts';
 import { deleteNamespace } from '../admission/delete-namespace.ts';
@@ -258,11 +258,11 @@ export async function removeCollection(dependencies: ServeDependencies, call: Ca
 }
 
 /** As many of the objects as one response may have. */
-function listOfDeleted({ gzip }: ServeDependencies, call: Call, listed: ListedPage): HttpResponse {
+async function listOfDeleted({ gzip }: ServeDependencies, call: Call, listed: ListedPage): Promise<HttpResponse> {
   const { descriptor, request, shape, nowMs } = call;
   for (let { items } = listed; ; items = items.slice(0, Math.floor(items.length / 2))) {
-    const answer = json(200, shapeList(descriptor, { ...listed, items }, shape, nowMs));
-    const sent = compressedIfLarge(request, answer, gzip);
+    const answer = await jsonList(200, shapeList(descriptor, { ...listed, items }, shape, nowMs));
+    const sent = await compressedIfLarge(request, answer, gzip);
     if (items.length === 0 || payloadBytes(sent) <= RESPONSE_BYTES_MAX) return sent;
   }
 }

@@ -14,7 +14,7 @@ import { effectOf } from '../../../shared/kinds/effects.ts';
 import type { HttpResponse } from '../../../shared/kubernetes/request/http.ts';
 import { checkListOptions, refuseFutureVersion } from '../../../shared/kubernetes/request/list-options.ts';
 import { limitOf } from '../../../shared/kubernetes/request/request.ts';
-import { json, warningHeaders } from '../../../shared/kubernetes/request/respond.ts';
+import { json, jsonList, warningHeaders } from '../../../shared/kubernetes/request/respond.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { refuseForeign } from '../admission/restrict-node.ts';
 
@@ -49,9 +49,9 @@ export async function list(dependencies: ReadDependencies, call: Call): Promise<
       ...selectorsOf(descriptor, request.query),
       nowMs: call.nowMs,
     });
-    const answer = compressedIfLarge(
+    const answer = await compressedIfLarge(
       request,
-      json(200, shapeList(descriptor, listed, call.shape, call.nowMs), headers),
+      await jsonList(200, shapeList(descriptor, listed, call.shape, call.nowMs), headers),
       dependencies.gzip,
     );
     const bytes = payloadBytes(answer);
