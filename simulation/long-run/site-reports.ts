@@ -66,6 +66,8 @@ export class SiteReports {
   readonly #options: SiteReportsOptions;
   readonly #machines: { isOn: boolean; sinceMs: number }[];
   readonly #reporters = new Map<string, Reporter>();
+  /** Receipt time of the last report of each reporter. */
+  readonly #receivedMs = new Map<string, number>();
   /** By accused machine. */
   readonly #accusations = new Map<number, Accusation[]>();
   readonly #powers: () => number;
@@ -155,8 +157,13 @@ export class SiteReports {
     const { plan, items, nodeOf, receiptMs } = this.#options;
     const report = parseSilentMachines(text);
     if (report === undefined || plan.severity('apiOutage') > 0) return;
-    const accused = new Set(report.names.map(nodeOf));
     const nowMs = this.#nowMs();
+    const received = { ...report, reporter: name, nowMs: receiptMs(nodeOf(name), nowMs) };
+    void storeReport(items, received, () => true);
+    // Clocks of processes differ: a report may have an earlier receipt time than the one before it, and is no newer.
+    if (received.nowMs <= (this.#receivedMs.get(name) ?? Number.NEGATIVE_INFINITY)) return;
+    this.#receivedMs.set(name, received.nowMs);
+    const accused = new Set(report.names.map(nodeOf));
     for (const [node, known] of this.#accusations) {
       for (const each of known)
         if (each.reporter === name && !accused.has(node)) each.untilMs = Math.min(each.untilMs, nowMs);
@@ -170,6 +177,5 @@ export class SiteReports {
       const stands = known.some(({ reporter, untilMs }) => reporter === name && untilMs > nowMs);
       if (!stands) known.push({ reporter: name, role: report.role, sinceMs: nowMs, untilMs: Number.POSITIVE_INFINITY });
     }
-    void storeReport(items, { ...report, reporter: name, nowMs: receiptMs(nodeOf(name), nowMs) }, () => true);
   }
 }

@@ -1,12 +1,14 @@
 /** When a silent node of a long run is due: bounds that the laws compare marks with. */
 import { expect, it } from 'vitest';
 import { DEFAULT_PROFILE } from '../../shared/fleet/nodes/node-profile.ts';
+import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import { faultPlan } from '../../simulation/faults/catalogue.ts';
 import { ClockSteps } from '../../simulation/long-run/clock-steps.ts';
 import { DeployedPolicies } from '../../simulation/long-run/deployed-policies.ts';
 import { Heartbeats } from '../../simulation/long-run/heartbeats.ts';
 import { MarkBounds } from '../../simulation/long-run/mark-bounds.ts';
 import { MIXED_POLICIES } from '../../simulation/long-run/mixed-fleet.ts';
+import { SITE_MACHINES, SiteReports } from '../../simulation/long-run/site-reports.ts';
 import { virtualTime } from '../../simulation/virtual-time.ts';
 
 const NODE = 0;
@@ -46,4 +48,30 @@ it('a machine that changed its profile during its promise has the old interval f
   const seconds = (bounds.dueMs(NODE, at(NOW), START_MS) - START_MS) / 1_000;
   // An answer on its way, and the longest interval of the policy: the machine could not learn the new one.
   expect(seconds).toBe(PROMISED - 16 + 10 + 60 + MARKED_AFTER);
+});
+
+it('a withdrawn report stands while its receipt time is earlier than that of the report before it', async () => {
+  const time = virtualTime(START_MS);
+  const plan = faultPlan({ seed: 1, startMs: START_MS, endMs: at(3_600), faults: [], nowMs: time.nowMs });
+  let behindMs = 0;
+  const reports = new SiteReports({
+    ...{ time, plan, nodes: SITE_MACHINES, troubles: [], intervalMs: 10_000, items: memoryItemStore() },
+    random: () => () => 0.1,
+    nameOf: (node) => `m-${node}`,
+    nodeOf: (name) => Number(name.slice(2)),
+    receiptMs: (_node, atMs) => atMs - behindMs,
+    isSilent: () => false,
+  });
+  const isAccused = async (seconds: number): Promise<boolean> => {
+    await time.run(at(seconds), () => false);
+    return reports.accusedSinceMs(NODE + 1, START_MS) !== undefined;
+  };
+  await time.run(at(10), () => false);
+  reports.onSilence(NODE + 1);
+  expect(await isAccused(20)).toBe(true);
+  behindMs = 60_000;
+  reports.onReturn(NODE + 1);
+  expect(await isAccused(50)).toBe(true);
+  behindMs = 0;
+  expect(await isAccused(80)).toBe(false);
 });
