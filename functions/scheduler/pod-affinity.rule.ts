@@ -18,19 +18,26 @@ const NO_AFFINITY = rejection("node(s) didn't match pod affinity rules", false);
 const ANTI_AFFINITY = rejection("node(s) didn't match pod anti-affinity rules", true);
 const EXISTING_ANTI_AFFINITY = rejection("node(s) didn't satisfy existing pods anti-affinity rules", true);
 
-/** Values of a topology key. */
-type Domains = ReadonlyMap<string, ReadonlySet<string>>;
+/** How many pods by topology key and its value. A term counts a pod once. */
+type Domains = Map<string, Map<string, number>>;
+
+function addPods(domains: Domains, topologyKey: string, node: NodeState['node'] | undefined, change: number): void {
+  const value = node?.labels[topologyKey];
+  if (value === undefined) return;
+  const byValue = domains.get(topologyKey) ?? new Map<string, number>();
+  domains.set(topologyKey, byValue);
+  const count = (byValue.get(value) ?? 0) + change;
+  if (count === 0) byValue.delete(value);
+  else byValue.set(value, count);
+}
 
 function addDomains(
-  domains: Map<string, Set<string>>,
+  domains: Domains,
   topologyKey: string,
   of: { readonly byNode: CountsByNode; readonly snapshot: Snapshot },
 ): void {
-  const values = domains.get(topologyKey) ?? new Set<string>();
-  domains.set(topologyKey, values);
-  for (const nodeName of of.byNode.keys()) {
-    const value = of.snapshot.nodes.get(nodeName)?.node.labels[topologyKey];
-    if (value !== undefined) values.add(value);
+  for (const [nodeName, count] of of.byNode) {
+    addPods(domains, topologyKey, of.snapshot.nodes.get(nodeName)?.node, count);
   }
 }
 
@@ -61,44 +68,64 @@ export function requiredCounts(pod: SchedulablePod, snapshot: Snapshot): readonl
   return counts;
 }
 
-/** Domains with a pod that matches all terms. */
-function affinityFilter(pod: SchedulablePod, snapshot: Snapshot): (node: NodeState['node']) => boolean {
-  const terms = pod.affinity;
-  const byNode = affinityCounts(pod, snapshot);
-  const domains = new Map<string, Set<string>>();
-  for (const { topologyKey } of terms) addDomains(domains, topologyKey, { byNode, snapshot });
-  // The first pod of its kind may start anywhere.
-  const isFirst = [...domains.values()].every(({ size }) => size === 0) && matchesAllTerms(pod, pod, snapshot);
-  return (node) =>
-    terms.every(({ topologyKey }) => {
-      const value = node.labels[topologyKey];
-      return value !== undefined && (isFirst || domains.get(topologyKey)!.has(value));
-    });
+/** Required terms of either side, for one pod. */
+export interface PodAffinity {
+  readonly filter: Filter;
+  /** No term of either side concerned the pod at the beginning. */
+  readonly isIdle: boolean;
+  /** Another pod counts from now on, or no longer. */
+  count(other: SchedulablePod, change: 1 | -1): void;
 }
 
-/** Domains of the existing pods with a required anti-affinity that matches this pod. */
-function existingAntiAffinity(pod: SchedulablePod, snapshot: Snapshot): Domains {
-  const domains = new Map<string, Set<string>>();
-  for (const { term, byNode } of snapshot.antiTerms) {
-    if (termMatches(term, pod, snapshot.namespaces)) addDomains(domains, term.topologyKey, { byNode, snapshot });
+export function podAffinity(pod: SchedulablePod, snapshot: Snapshot): PodAffinity {
+  const { affinity, antiAffinity } = pod;
+  /** Of pods that match all terms; of those that match a term against others; of existing pods with one against it. */
+  const [near, anti, existing]: [Domains, Domains, Domains] = [new Map(), new Map(), new Map()];
+  if (affinity.length > 0) {
+    const byNode = affinityCounts(pod, snapshot);
+    for (const { topologyKey } of affinity) addDomains(near, topologyKey, { byNode, snapshot });
   }
-  return domains;
+  for (const term of antiAffinity) {
+    addDomains(anti, term.topologyKey, { byNode: snapshot.countsOfTerm(term), snapshot });
+  }
+  for (const { term, byNode } of snapshot.antiTerms) {
+    if (termMatches(term, pod, snapshot.namespaces)) addDomains(existing, term.topologyKey, { byNode, snapshot });
+  }
+  const matchesItself = affinity.length > 0 && matchesAllTerms(pod, pod, snapshot);
+  const isNear = ({ labels }: NodeState['node']): boolean => {
+    // The first pod of its kind may start anywhere.
+    const isFirst = matchesItself && [...near.values()].every(({ size }) => size === 0);
+    return affinity.every(({ topologyKey }) => {
+      const value = labels[topologyKey];
+      return value !== undefined && (isFirst || near.get(topologyKey)?.has(value) === true);
+    });
+  };
+  return {
+    isIdle: affinity.length === 0 && antiAffinity.length === 0 && existing.size === 0,
+    filter: ({ node }) => {
+      if (affinity.length > 0 && !isNear(node)) return NO_AFFINITY;
+      if (contains(anti, node)) return ANTI_AFFINITY;
+      return contains(existing, node) ? EXISTING_ANTI_AFFINITY : undefined;
+    },
+    count(other, change) {
+      const node = snapshot.nodes.get(other.nodeName)?.node;
+      if (affinity.length > 0 && matchesAllTerms(pod, other, snapshot)) {
+        for (const { topologyKey } of affinity) addPods(near, topologyKey, node, change);
+      }
+      for (const term of antiAffinity) {
+        if (termMatches(term, other, snapshot.namespaces)) addPods(anti, term.topologyKey, node, change);
+      }
+      for (const term of other.antiAffinity) {
+        if (termMatches(term, pod, snapshot.namespaces)) addPods(existing, term.topologyKey, node, change);
+      }
+    },
+  };
 }
 
 /** Undefined: no term of either side concerns the pod. */
 export function podAffinityFilter(pod: SchedulablePod, snapshot: Snapshot): Filter | undefined {
-  const existing = existingAntiAffinity(pod, snapshot);
-  if (pod.affinity.length === 0 && pod.antiAffinity.length === 0 && existing.size === 0) return undefined;
-  const hasAffinity = pod.affinity.length === 0 ? undefined : affinityFilter(pod, snapshot);
-  const anti = new Map<string, Set<string>>();
-  for (const term of pod.antiAffinity) {
-    addDomains(anti, term.topologyKey, { byNode: snapshot.countsOfTerm(term), snapshot });
-  }
-  return ({ node }) => {
-    if (hasAffinity?.(node) === false) return NO_AFFINITY;
-    if (contains(anti, node)) return ANTI_AFFINITY;
-    return contains(existing, node) ? EXISTING_ANTI_AFFINITY : undefined;
-  };
+  const { isIdle, filter } = podAffinity(pod, snapshot);
+  return isIdle ? undefined : filter;
 }
 
 type Weights = Map<string, Map<string, number>>;

@@ -10,6 +10,7 @@ import type { Labels } from '../../shared/scheduling/terms.rule.ts';
 import type { SchedulablePod } from '../../shared/scheduling/world.rule.ts';
 import { textHash } from '../../shared/text.ts';
 import { countedReasons } from './failure-message.rule.ts';
+import { podAffinity } from './pod-affinity.rule.ts';
 import { type CycleOptions, type NoFit, nominationFilter } from './rule.ts';
 
 /** A PodDisruptionBudget with its current count. */
@@ -176,12 +177,17 @@ export function preempt(
   const candidates: Candidate[] = [];
   const counts = new Map<string, number>();
   const count = (reason: string, more = 1): void => void counts.set(reason, (counts.get(reason) ?? 0) + more);
-  for (const name of names) {
-    const found = dryRun(pod, snapshot.nodes.get(name)!, snapshot, options);
-    if (found.kind === 'candidate') candidates.push(found.candidate);
-    else for (const reason of found.reasons) count(reason);
-    if (candidates.length >= wanted && candidates.some(({ violations }) => violations === 0)) break;
-  }
+  // A pod may have thousands of terms: they are compared with each pod once, not again for each removal.
+  const affinity = podAffinity(pod, snapshot);
+  const withAffinity = { ...options, podAffinity: affinity.filter };
+  snapshot.watched(affinity.count, () => {
+    for (const name of names) {
+      const found = dryRun(pod, snapshot.nodes.get(name)!, snapshot, withAffinity);
+      if (found.kind === 'candidate') candidates.push(found.candidate);
+      else for (const reason of found.reasons) count(reason);
+      if (candidates.length >= wanted && candidates.some(({ violations }) => violations === 0)) break;
+    }
+  });
   if (candidates.length > 0) {
     return { kind: 'candidate', chosen: pickCandidate(candidates, pod.uid), candidates };
   }

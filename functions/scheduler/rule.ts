@@ -32,6 +32,8 @@ export interface CycleOptions {
   readonly hasRecentHeartbeat?: (nodeName: string) => boolean;
   /** The claims of the pod. Absent: it has none. */
   readonly volumes?: PodVolumes;
+  /** Of the pod, for the pods that count now. Absent: it is computed. */
+  readonly podAffinity?: Filter;
 }
 
 const WEIGHTS = {
@@ -137,7 +139,7 @@ export function filtersOf(pod: SchedulablePod, snapshot: Snapshot, options: Cycl
     resourcesFilter(pod),
     options.volumes?.filter,
     spreadFilter(pod, snapshot),
-    podAffinityFilter(pod, snapshot),
+    options.podAffinity ?? podAffinityFilter(pod, snapshot),
     pod.neededFeatures.length === 0 ? undefined : declaringFilter(pod),
     gate,
   ].filter((filter) => filter !== undefined);

@@ -55,6 +55,9 @@ export interface Removals {
   putBack(pod: SchedulablePod): void;
 }
 
+/** A pod counts from now on, or no longer. */
+type OnCount = (pod: SchedulablePod, change: 1 | -1) => void;
+
 type TermIndex = Map<string, { readonly term: PodTerm; readonly weight: number; readonly byNode: Map<string, number> }>;
 
 /** Weight of a required affinity of an existing pod (hardPodAffinityWeight). */
@@ -91,6 +94,7 @@ export class Snapshot {
   readonly #nodesWithImage = new Map<string, number>();
   #namespaces: ReadonlyMap<string, Labels> = new Map();
   #order: readonly string[] | undefined;
+  #onCount: OnCount | undefined;
 
   get nodes(): ReadonlyMap<string, NodeState> {
     return this.#nodes;
@@ -217,6 +221,16 @@ export class Snapshot {
     return this.counts(`term|${term.text}`, (pod) => termMatches(term, pod, this.#namespaces));
   }
 
+  /** Runs `work`, and calls `onCount` for each pod that `work` adds or removes. */
+  watched<T>(onCount: OnCount, work: () => T): T {
+    this.#onCount = onCount;
+    try {
+      return work();
+    } finally {
+      this.#onCount = undefined;
+    }
+  }
+
   /** Runs `work` as if these pods counted too. */
   withAdded<T>(pods: readonly SchedulablePod[], work: () => T): T {
     for (const pod of pods) this.#count(pod, 1);
@@ -260,6 +274,7 @@ export class Snapshot {
       this.#podsByNode.delete(nodeName);
       this.#missingNodes.delete(nodeName);
     }
+    this.#onCount?.(pod, change);
     for (const counted of this.#counts.values()) if (counted.matches(pod)) addCount(counted.byNode, nodeName, change);
     for (const term of pod.antiAffinity) addTerm(this.#antiTerms, term, 0, nodeName, change);
     const scored = this.#scoredTerms;
