@@ -82,6 +82,13 @@ export function cloudDraft(
   };
 }
 
+/** Of a deletion that finalizers delay: the Node is only marked. */
+export const heldDraft = <Draft extends Pick<CloudNodeDraft, 'act' | 'reason'>>(draft: Draft): Draft => ({
+  ...draft,
+  act: 'NodeKept',
+  reason: draft.reason.replace(EFFECTS.delete, 'the Node is marked for deletion, which its finalizers delay'),
+});
+
 export function outOfServiceDraft(
   change: 'add' | 'remove',
   node: NodeIdentity & { readonly nowMs: number; readonly policy: Policy },

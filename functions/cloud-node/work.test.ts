@@ -4,6 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import type { MemoryCloud } from '../../demo/ec2/cloud.ts';
+import { decisionStore } from '../../shared/decisions/decision-store.ts';
 import { cloudStore } from '../../shared/fleet/instances/watch-list-store.ts';
 import type { Taint } from '../../shared/kubernetes/kubernetes.ts';
 import type { ItemStore } from '../../shared/store/item-store.ts';
@@ -237,6 +238,12 @@ describe('a node with an instance that', () => {
     for (const seconds of [605, 610, 615]) expect(await tick(fleet, seconds)).toMatchObject({ deleted: 0 });
     expect((await fleet.node('vm'))?.metadata.deletionTimestamp).toBeDefined();
     expect(await deletions(fleet)).toEqual([[1, 'vm']]);
+    const { decisions } = await decisionStore(fleet.tables).list({ nowMs: fleet.nowMs(), limit: 100 });
+    expect(decisions.map(({ record }) => [record.act, record.reason])).toContainEqual([
+      'NodeKept',
+      'EC2 instance state terminated: the Node is marked for deletion, which its finalizers delay',
+    ]);
+    expect(decisions.map(({ record }) => record.act)).not.toContain('NodeDeleted');
   });
 
   it('is stopped gets the shutdown taint, and loses it in the change that makes it Ready', async () => {

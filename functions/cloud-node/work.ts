@@ -67,7 +67,7 @@ import type { ObjectWrite } from '../../shared/store/object-store.ts';
 import { type WorkBudget, workThrough, workUntil } from '../../shared/ticks/bounded-work.ts';
 import { bareClaim, runTick, type SkippedTick, slotStartMs, type Tick, tickFault } from '../../shared/ticks/tick.ts';
 import { reportTickAge } from '../../shared/ticks/tick-age.ts';
-import { cloudDraft, outOfServiceDraft } from './decisions.ts';
+import { cloudDraft, heldDraft, outOfServiceDraft } from './decisions.ts';
 import { deleteNode, type NodeDeletion } from './delete-node.ts';
 import type { CloudNodeDependencies } from './dependencies.ts';
 import * as metric from './metrics.ts';
@@ -331,7 +331,9 @@ const removeNode = (
   remove(dependencies, nodeCase.row, reason, nodeCase.nowMs, (node) => {
     const current = nodeCase.evaluate(watchedNodeOf(node)).decision;
     if (current.kind !== 'delete') return undefined;
-    return { event: current.event, record: dependencies.ledger.write(nodeCase.draftOf(watchedNodeOf(node), current)) };
+    const draft = nodeCase.draftOf(watchedNodeOf(node), current);
+    const isHeld = (node.metadata.finalizers ?? []).length > 0;
+    return { event: current.event, record: dependencies.ledger.write(isHeld ? heldDraft(draft) : draft) };
   });
 
 /** A failed check. `key` is stored: the same failure is reported once. */
