@@ -90,6 +90,8 @@ const CANDIDATES_MAX = 5;
 const VICTIMS_MAX = 20;
 const EXAMPLES_MAX = 3;
 const SHORTAGES_MAX = 4;
+/** Resources of one node that are compared. A pod may request thousands. */
+const COMPARED_MAX = 64;
 
 const aboutOf = ({ namespace, name, uid }: Pick<SchedulablePod, 'namespace' | 'name' | 'uid'>) =>
   aboutPod({ namespace, name, podUid: uid });
@@ -128,6 +130,7 @@ function shortagesOf(
   for (const [nodeName, { plugin }] of rejections) {
     const state = nodes.get(nodeName);
     if (plugin !== 'NodeResourcesFit' || state === undefined) continue;
+    let compared = 0;
     for (const amount of comparedAmounts(pod.requests, state.node.allocatable, state.used)) {
       const { name, requested, allocatable, used } = amount;
       const known = best.get(name);
@@ -135,6 +138,8 @@ function shortagesOf(
       if (isShort && (known === undefined || allocatable - used > known.allocatable - known.used)) {
         best.set(name, { ...amount, nodeName });
       }
+      compared += 1;
+      if (compared >= COMPARED_MAX) break;
     }
   }
   return [...best.values()].slice(0, SHORTAGES_MAX);

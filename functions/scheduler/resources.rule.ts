@@ -10,6 +10,8 @@ import type { SchedulablePod } from '../../shared/scheduling/world.rule.ts';
 
 const PLUGIN = 'NodeResourcesFit';
 const SCORE_MAX = 100;
+/** Each node keeps its reasons, and a pod may request thousands of resources. Upstream has no bound. */
+const REASONS_MAX = 32;
 
 export const resourcesFilter =
   ({ requests }: SchedulablePod): Filter =>
@@ -24,8 +26,9 @@ function resourcesRejection(requests: SchedulablePod['requests'], state: NodeSta
   if (pods.size + 1 > node.podsMax) reasons.push('Too many pods');
   for (const { name, requested, allocatable, used: inUse } of comparedAmounts(requests, node.allocatable, used)) {
     if (requested <= allocatable - inUse) continue;
-    reasons.push(`Insufficient ${name}`);
+    if (reasons.length < REASONS_MAX) reasons.push(`Insufficient ${name}`);
     if (requested > allocatable) isResolvable = false;
+    if (reasons.length >= REASONS_MAX && !isResolvable) break;
   }
   return reasons.length === 0 ? undefined : { plugin: PLUGIN, reasons, isResolvable };
 }

@@ -1,5 +1,6 @@
 /** Rules of single plugins, and the texts of what they reject. */
 import { describe, expect, it } from 'vitest';
+import { listedAmounts, NO_AMOUNTS } from '../../shared/scheduling/requests.rule.ts';
 import type { NodeState, Snapshot } from '../../shared/scheduling/snapshot.rule.ts';
 import type { SchedulablePod } from '../../shared/scheduling/world.rule.ts';
 import { availability, countedReasons, eventNote } from './failure-message.rule.ts';
@@ -75,6 +76,16 @@ describe('the resources of a node', () => {
   ])('hold a pod of %i and %i: %j', (cpu, memory, rejection) => {
     const found = resourcesFilter(pod(cpu, memory))(state({ cpu: 100, memory: 100 }));
     expect(found).toEqual(rejection === undefined ? undefined : { plugin: 'NodeResourcesFit', ...rejection });
+  });
+
+  it('have a bounded number of reasons against a pod that requests thousands of resources', () => {
+    const list = Object.fromEntries(Array.from({ length: 2_000 }, (_, index) => [`a.b/c${1_999 - index}`, '1']));
+    const scalars = { ...listedAmounts(list).scalars, 'a.b/c0': 1 };
+    const many = { requests: { ...NO_AMOUNTS, scalars } } as unknown as SchedulablePod;
+    const found = resourcesFilter(many)(state({ ...NO_AMOUNTS, scalars: { 'a.b/c0': 1 } }));
+    expect(found).toMatchObject({ isResolvable: false });
+    expect(found?.reasons).toHaveLength(32);
+    expect(found?.reasons.slice(0, 2)).toEqual(['Insufficient a.b/c1', 'Insufficient a.b/c10']);
   });
 
   it('hold as many pods as the node accepts', () => {

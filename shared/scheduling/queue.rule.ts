@@ -94,13 +94,13 @@ const isNominationOver = (before: SchedulablePod, after: SchedulablePod | undefi
 
 const fitsEmpty = ({ requests }: SchedulablePod, node: SchedulableNode): boolean =>
   node.podsMax >= 1 &&
-  comparedAmounts(requests, node.allocatable, node.allocatable).every(
+  [...comparedAmounts(requests, node.allocatable, node.allocatable)].every(
     ({ requested, allocatable }) => requested <= allocatable,
   );
 
 function grewForPod({ requests }: SchedulablePod, before: SchedulableNode, after: SchedulableNode): boolean {
   if (after.podsMax > before.podsMax) return true;
-  return comparedAmounts(requests, after.allocatable, before.allocatable).some(
+  return [...comparedAmounts(requests, after.allocatable, before.allocatable)].some(
     // The amounts of the old node are passed as used.
     ({ allocatable, used }) => allocatable > used,
   );
@@ -108,7 +108,7 @@ function grewForPod({ requests }: SchedulablePod, before: SchedulableNode, after
 
 /** The pod, on its node or still waiting, needs less of something that `pod` requests. */
 function shrankFor({ requests }: SchedulablePod, before: SchedulablePod, after: SchedulablePod): boolean {
-  return comparedAmounts(requests, after.requests, before.requests).some(
+  return [...comparedAmounts(requests, after.requests, before.requests)].some(
     ({ allocatable: now, used: earlier }) => now < earlier,
   );
 }

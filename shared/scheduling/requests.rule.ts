@@ -13,7 +13,7 @@ export interface Amounts {
   readonly cpu: number;
   readonly memory: number;
   readonly ephemeralStorage: number;
-  /** Extended resources, huge pages and the like, by name. */
+  /** Extended resources, huge pages and the like, by name; requests in the order of their names. */
   readonly scalars: Readonly<Record<string, number>>;
 }
 
@@ -33,6 +33,12 @@ const EPHEMERAL_STORAGE = 'ephemeral-storage';
 const NO_SCALARS: Amounts['scalars'] = Object.freeze({});
 const NANOS = 1_000_000_000n;
 const NANOS_PER_MILLI = 1_000_000n;
+
+const OWN_AMOUNTS = [
+  ['cpu', CPU],
+  ['memory', MEMORY],
+  ['ephemeralStorage', EPHEMERAL_STORAGE],
+] as const;
 
 export const NO_AMOUNTS: Amounts = Object.freeze({ cpu: 0, memory: 0, ephemeralStorage: 0, scalars: NO_SCALARS });
 
@@ -97,9 +103,10 @@ function withPodLevel(sums: Sums, spec: PodSpec): Sums {
 function amountsOf(sums: Sums): Amounts {
   const scalars: Record<string, number> = {};
   let hasScalars = false;
-  for (const [name, amount] of sums) {
+  // Sorted once: a pod may request thousands, and is compared with each node.
+  for (const name of [...sums.keys()].sort()) {
     if (!isScalar(name)) continue;
-    scalars[name] = amount;
+    scalars[name] = sums.get(name)!;
     hasScalars = true;
   }
   return {
@@ -160,19 +167,15 @@ export interface ResourceAmount {
   readonly used: number;
 }
 
-/** What `requests` needs, beside what a node offers and has in use. Scalars are sorted by name. */
-export function comparedAmounts(requests: Amounts, allocatable: Amounts, used: Amounts): ResourceAmount[] {
-  const amounts: ResourceAmount[] = [];
-  const add = (name: string, requested: number, offered: number, inUse: number): void => {
-    if (requested > 0) amounts.push({ name, requested, allocatable: offered, used: inUse });
-  };
-  add(CPU, requests.cpu, allocatable.cpu, used.cpu);
-  add(MEMORY, requests.memory, allocatable.memory, used.memory);
-  add(EPHEMERAL_STORAGE, requests.ephemeralStorage, allocatable.ephemeralStorage, used.ephemeralStorage);
-  if (requests.scalars !== NO_SCALARS) {
-    for (const name of Object.keys(requests.scalars).sort()) {
-      add(name, requests.scalars[name]!, allocatable.scalars[name] ?? 0, used.scalars[name] ?? 0);
-    }
+/** What `requests` needs, beside what a node offers and has in use. */
+export function* comparedAmounts(requests: Amounts, allocatable: Amounts, used: Amounts): Generator<ResourceAmount> {
+  for (const [key, name] of OWN_AMOUNTS) {
+    if (requests[key] > 0) yield { name, requested: requests[key], allocatable: allocatable[key], used: used[key] };
   }
-  return amounts;
+  if (requests.scalars === NO_SCALARS) return;
+  for (const name in requests.scalars) {
+    const requested = requests.scalars[name]!;
+    if (requested <= 0) continue;
+    yield { name, requested, allocatable: allocatable.scalars[name] ?? 0, used: used.scalars[name] ?? 0 };
+  }
 }

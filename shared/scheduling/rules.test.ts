@@ -170,16 +170,16 @@ describe('the requests of a pod', () => {
   });
 
   it('are compared with what a node has, where there are any', () => {
-    const wanted = { cpu: 1, memory: 0, ephemeralStorage: 2, scalars: { 'b/x': 3, 'a/x': 4, 'c/x': 0 } };
+    const wanted = { cpu: 1, memory: 0, ephemeralStorage: 2, scalars: { 'a/x': 4, 'b/x': 3, 'c/x': 0 } };
     const offered = { cpu: 10, memory: 20, ephemeralStorage: 30, scalars: { 'a/x': 40 } };
     const used = { cpu: 5, memory: 6, ephemeralStorage: 7, scalars: { 'a/x': 8, 'b/x': 9 } };
-    expect(comparedAmounts(wanted, offered, used)).toEqual([
+    expect([...comparedAmounts(wanted, offered, used)]).toEqual([
       { name: 'cpu', requested: 1, allocatable: 10, used: 5 },
       { name: 'ephemeral-storage', requested: 2, allocatable: 30, used: 7 },
       { name: 'a/x', requested: 4, allocatable: 40, used: 8 },
       { name: 'b/x', requested: 3, allocatable: 0, used: 9 },
     ]);
-    expect(comparedAmounts({ ...NO_AMOUNTS, memory: 1 }, offered, used)).toEqual([
+    expect([...comparedAmounts({ ...NO_AMOUNTS, memory: 1 }, offered, used)]).toEqual([
       { name: 'memory', requested: 1, allocatable: 20, used: 6 },
     ]);
   });
