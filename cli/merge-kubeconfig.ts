@@ -2,19 +2,10 @@
  * Adds a cluster to a kubeconfig. Everything else stays the same, comments included.
  * Kubernetes: "Organizing Cluster Access Using kubeconfig Files"; "client-go credential plugins".
  */
-import {
-  closeSync,
-  lstatSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { closeSync, lstatSync, openSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Document, isMap, isSeq, parseDocument, type YAMLMap, YAMLSeq } from 'yaml';
+import { makeDirectory } from '../shared/host/write-file.ts';
 import { CommandError } from './command.ts';
 
 export interface KubeconfigEntry {
@@ -96,7 +87,7 @@ const notKubeconfig = (why: string): CommandError =>
  * @throws CommandError when another process holds the lock, or the file cannot be written
  */
 export function changeKubeconfigFile(path: string, change: (text: string) => string): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  makeDirectory(dirname(path));
   const target = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true ? realpathSync(path) : path;
   const lock = `${target}.lock`;
   try {

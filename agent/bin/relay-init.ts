@@ -4,10 +4,11 @@
  * Makes the certificate authority of a site, and the certificate of a relay. With an authority in the directory it only
  * makes a new certificate: to renew one, or for another relay.
  */
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { makeDirectory } from '../../shared/host/write-file.ts';
 import { subdomainErrors } from '../../shared/kubernetes/validate-names.ts';
 import { makeRelayCertificate, makeSiteAuthority } from '../adapters/relay/certificates.ts';
 
@@ -71,7 +72,7 @@ function replaceFile(path: string, text: string, mode: number): void {
 }
 
 function makeFiles({ directory, names, port }: InitOptions, nowMs: number): string {
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  makeDirectory(directory);
   const path = (name: string): string => join(directory, name);
   const [authorityFile, authorityKeyFile] = [path('site-ca.pem'), path('site-ca.key')];
   const isNew = !existsSync(authorityFile) && !existsSync(authorityKeyFile);

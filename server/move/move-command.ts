@@ -1,12 +1,13 @@
 /** nodekeeper move: from one file of a cluster to another, also while it is served. */
 import { randomUUID } from 'node:crypto';
-import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { copyFileSync, existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { type ClusterAddress, clusterAddress } from '../../shared/agents/moved-cluster.ts';
 import { systemClock } from '../../shared/clock.ts';
 import { optionValues } from '../../shared/host/command-line.ts';
 import { ControlError } from '../../shared/host/control-socket.ts';
 import { StartError } from '../../shared/host/start-error.ts';
+import { makeDirectory } from '../../shared/host/write-file.ts';
 import { StoreFault } from '../../shared/store/item-store.ts';
 import type { Fence } from '../../shared/store/move-rows.ts';
 import { operateOn } from '../operations/commands.ts';
@@ -47,7 +48,6 @@ const AWS = 'aws';
 const DATABASE = join('data', 'nodekeeper.db');
 /** Keys and tokens of a data directory: machines and kubeconfigs trust them. */
 const CREDENTIALS = ['ca.key', 'ca.pem', 'tokens.json', 'viewer-token'];
-const PRIVATE = 0o700;
 
 interface Place {
   /** The place as the user would name it, absolute. */
@@ -325,7 +325,7 @@ function removeDatabase(file: string): void {
 function fileDestination(from: Place | undefined, to: Place): Opened {
   const { name, database, directory } = to;
   if (directory !== undefined) {
-    for (const each of [directory, dirname(database)]) mkdirSync(each, { recursive: true, mode: PRIVATE });
+    makeDirectory(dirname(database));
   }
   const { items, close } = openSqliteStore({ file: database, clock: systemClock, synchronous: 'full' });
   return { destination: { name, items, complete: () => placeCredentials(from, to) }, close };

@@ -125,3 +125,12 @@ describe('the permissions of a data directory', () => {
     expect(readdirSync(folder)).toEqual(['letter.txt']);
   });
 });
+
+it.runIf(process.platform === 'linux')(
+  'a directory that cannot be made, in /proc, is refused and not waited for',
+  () => {
+    expect(() => openDataDirectory('/proc/nodekeeper/data', ENGINE_DATABASE)).toThrow(
+      'the data directory /proc/nodekeeper/data cannot be used: ENOENT',
+    );
+  },
+);

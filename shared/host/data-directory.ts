@@ -1,9 +1,9 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { isDiskFault } from './delayed-write.ts';
 import { StartError } from './start-error.ts';
-import { PRIVATE_FILE } from './write-file.ts';
+import { makeDirectory, PRIVATE_FILE } from './write-file.ts';
 
 /**
  * What a cluster on this machine keeps between starts; with `--ephemeral` a temporary folder that is deleted when it
@@ -56,7 +56,7 @@ export function openDataDirectory(path: string | undefined, database: DatabaseUs
   const file = (name: string) => join(folder, name);
   const databaseFile = join(folder, DATABASE_FOLDER, database.name);
   try {
-    if (!existsSync(folder)) mkdirSync(folder, { recursive: true, mode: PRIVATE_DIRECTORY });
+    makeDirectory(folder);
     database.require(databaseFile, CLUSTER_FILES.map(file).find(existsSync));
     makePrivate(folder);
   } catch (cause) {
@@ -85,7 +85,7 @@ function makePrivate(folder: string): void {
     );
   }
   const database = join(folder, DATABASE_FOLDER);
-  mkdirSync(database, { recursive: true, mode: PRIVATE_DIRECTORY });
+  makeDirectory(database);
   for (const directory of [folder, database]) close(directory, PRIVATE_DIRECTORY);
   for (const name of entries.filter((entry) => FILES.includes(entry))) close(join(folder, name), PRIVATE_FILE);
   for (const name of readdirSync(database)) close(join(database, name), PRIVATE_FILE);
