@@ -6,13 +6,13 @@
  * no machine fails, and the faults of simulation/own-faults.ts never end.
  */
 
-import { UNTRIED_GATE } from '../shared/fleet/marks/gate.ts';
-import { decideMonitor } from '../shared/fleet/marks/rule.ts';
-import type { NodeHealth } from '../shared/fleet/nodes/health-row.ts';
+import type { ZoneRecord } from '../shared/fleet/fleet-records.ts';
+import { UNTRIED_GATE } from '../shared/fleet/gate.ts';
+import { decideMonitor } from '../shared/fleet/marks.rule.ts';
+import type { NodeHealth } from '../shared/fleet/nodes/health.ts';
 import { defaultPolicy, type Policy } from '../shared/fleet/policy.ts';
 import { poissonBound95 } from '../shared/fleet/silences/poisson-bound.ts';
-import type { ZoneRecord } from '../shared/fleet/zones/fleet-records.ts';
-import { NO_DISRUPTION } from '../shared/fleet/zones/zone-state.ts';
+import { NO_DISRUPTION } from '../shared/fleet/zone-state.ts';
 import { simulateFalseMarks } from '../simulation/false-marks.ts';
 import { FAULTS, type FaultKind } from '../simulation/own-faults.ts';
 import { seededFraction } from '../simulation/seeded-random.ts';

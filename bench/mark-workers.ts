@@ -7,7 +7,7 @@
 import type { SQSEvent } from 'aws-lambda';
 import { handleParts } from '../functions/node-marker/part-messages.ts';
 import type { FleetControllers } from '../server/fleet-controllers.ts';
-import type { PartQueue } from '../shared/fleet/marks/part-queue.ts';
+import type { PartQueue } from '../shared/fleet/mark-parts.ts';
 import type { Log } from '../shared/observability/log.ts';
 
 const STARTED_AT_ONCE = 5;

@@ -8,7 +8,7 @@
 
 import type { FleetControllers } from '../server/fleet-controllers.ts';
 import { defined } from '../shared/defined.ts';
-import type { PartQueue } from '../shared/fleet/marks/part-queue.ts';
+import type { PartQueue } from '../shared/fleet/mark-parts.ts';
 import { defaultPolicy } from '../shared/fleet/policy.ts';
 import { shardsOf } from '../shared/kinds/resources.ts';
 import type { ConsumedUnits, ItemStore, TransactWrite } from '../shared/store/item-store.ts';

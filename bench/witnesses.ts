@@ -5,12 +5,11 @@
  *
  * Machines that go on must never be marked: each such mark is counted.
  */
-import type { TickQueue } from '../functions/node-monitor/tick-queue.ts';
+import type { TickQueue } from '../functions/node-monitor/chain.ts';
 import { isRenewal } from '../server/routes.ts';
-import { lastSpokeAtMs } from '../shared/fleet/nodes/health.ts';
-import { LEASE, nodeHealthOf } from '../shared/fleet/nodes/health-row.ts';
+import { LEASE, lastSpokeAtMs, nodeHealthOf } from '../shared/fleet/nodes/health.ts';
 import { defaultPolicy, type Policy, steadySeconds } from '../shared/fleet/policy.ts';
-import { readReports } from '../shared/fleet/witnesses/report-store.ts';
+import { readReports } from '../shared/fleet/witness-report-store.ts';
 import { memoryItemStore } from '../shared/store/memory/item-store.ts';
 import { seededFraction } from '../simulation/seeded-random.ts';
 import { createStreams } from '../simulation/streams.ts';

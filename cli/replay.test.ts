@@ -7,10 +7,10 @@ import { type DecisionDraft, type DecisionRecord, sealed } from '../shared/decis
 import { podEvictionDraft } from '../shared/fleet/evictions/decisions.ts';
 import type { NodeSigns } from '../shared/fleet/evictions/removal-time.rule.ts';
 import { decidePodEvictions } from '../shared/fleet/evictions/rule.ts';
+import { decideGate, UNTRIED_GATE } from '../shared/fleet/gate.ts';
 import type { CloudAnswer } from '../shared/fleet/instances/instance.ts';
 import { type CloudQuestion, decideCloud } from '../shared/fleet/instances/rule.ts';
-import { gateDraft } from '../shared/fleet/marks/decisions.ts';
-import { decideGate, UNTRIED_GATE } from '../shared/fleet/marks/gate.ts';
+import { gateDraft } from '../shared/fleet/mark-decisions.ts';
 import { defaultPolicy } from '../shared/fleet/policy.ts';
 import { swapDraft } from '../shared/fleet/taints/decisions.ts';
 import { TAINT_UNREACHABLE } from '../shared/fleet/taints/taint.ts';

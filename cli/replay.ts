@@ -19,7 +19,7 @@ import { type StatefulSetDraft, statefulSetReplay } from '../functions/workloads
 import { canonical, type DecisionRecord, type Outcome, sumOf } from '../shared/decisions/decision-record.ts';
 import { type UnwrittenDraft, unwrittenReplay } from '../shared/decisions/unwritten.ts';
 import { type PodEvictorDraft, podEvictorReplay } from '../shared/fleet/evictions/decisions.ts';
-import { type NodeMonitorDraft, nodeMonitorReplay } from '../shared/fleet/marks/decisions.ts';
+import { type NodeMonitorDraft, nodeMonitorReplay } from '../shared/fleet/mark-decisions.ts';
 import { type NodeReconcilerDraft, nodeReconcilerReplay } from '../shared/fleet/taints/decisions.ts';
 
 /** Every kind of decision, distinguished by `rule`. */

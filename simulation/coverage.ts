@@ -2,12 +2,10 @@
  * Which branches of the rules a simulation has been through: marks that all must be hit, or it proves less than it
  * seems to.
  */
-
 import { timersPartition } from '../shared/fleet/evictions/timer-store.ts';
-import { fleetKeyOf } from '../shared/fleet/zones/fleet-store.ts';
+import { fleetKeyOf } from '../shared/fleet/fleet-store.ts';
 import type { TickReport } from './faults/faulty-ticks.ts';
-import type { Happened, Writer } from './laws/truth.ts';
-import { marksNodes, NOT_READY, UNREACHABLE } from './laws/truth.ts';
+import { type Happened, marksNodes, NOT_READY, UNREACHABLE, type Writer } from './laws/truth.ts';
 
 /** Of pods that a hub moves: only the part `reschedule` reaches them. */
 export const MARKS_OF_RESCHEDULE = [

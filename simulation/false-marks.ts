@@ -7,7 +7,7 @@
  * does; a probe once, as node-monitor sends it.
  */
 
-import type { NodeHealth } from '../shared/fleet/nodes/health-row.ts';
+import type { NodeHealth } from '../shared/fleet/nodes/health.ts';
 import type { Policy } from '../shared/fleet/policy.ts';
 import { FAULTS, type FaultKind, OwnFaults } from './own-faults.ts';
 import { RuleMonitor } from './rule-monitor.ts';

@@ -1,4 +1,7 @@
 /** The passes of node-monitor at the level of its rules: gate, marks and total disruption, without a store. */
+
+import { NO_TESTIMONIES, type Testimonies } from '../shared/fleet/accusation.rule.ts';
+import type { ZoneRecord } from '../shared/fleet/fleet-records.ts';
 import {
   decideGate,
   firstProbes,
@@ -6,13 +9,11 @@ import {
   needsAllProbes,
   PROBES_PER_TICK_MAX,
   UNTRIED_GATE,
-} from '../shared/fleet/marks/gate.ts';
-import { decideMonitor, type MarkDecision, type MonitorOutcome } from '../shared/fleet/marks/rule.ts';
-import type { NodeHealth } from '../shared/fleet/nodes/health-row.ts';
+} from '../shared/fleet/gate.ts';
+import { decideMonitor, type MarkDecision, type MonitorOutcome } from '../shared/fleet/marks.rule.ts';
+import type { NodeHealth } from '../shared/fleet/nodes/health.ts';
 import type { Policy } from '../shared/fleet/policy.ts';
-import { NO_TESTIMONIES, type Testimonies } from '../shared/fleet/witnesses/accusation.rule.ts';
-import type { ZoneRecord } from '../shared/fleet/zones/fleet-records.ts';
-import { applyDisruption, type DisruptionRecord, NO_DISRUPTION } from '../shared/fleet/zones/zone-state.ts';
+import { applyDisruption, type DisruptionRecord, NO_DISRUPTION } from '../shared/fleet/zone-state.ts';
 
 export interface Pass {
   readonly nodes: readonly NodeHealth[];

@@ -1,8 +1,8 @@
 /** Runs one scenario on virtual time, instant by instant. The format defines the order within an instant. */
 
 import { defined } from '../shared/defined.ts';
+import { type FleetRecords, type FleetStore, fleetStore } from '../shared/fleet/fleet-store.ts';
 import type { Policy } from '../shared/fleet/policy.ts';
-import { type FleetRecords, type FleetStore, fleetStore } from '../shared/fleet/zones/fleet-store.ts';
 import type { Meter } from '../shared/observability/log.ts';
 import { checkExpectation } from './check-expectation.ts';
 import { createFleet, type Fleet } from './fleet.ts';

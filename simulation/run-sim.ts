@@ -5,7 +5,7 @@
  */
 
 import { PROBE_LEASE } from '../shared/access/probe-identity.ts';
-import { nodeHealthOf } from '../shared/fleet/nodes/health-row.ts';
+import { nodeHealthOf } from '../shared/fleet/nodes/health.ts';
 import type { Item, ItemKey } from '../shared/store/item-store.ts';
 import type { ItemChange } from '../shared/store/memory/item-changes.ts';
 import { decidesNothingTwice } from './laws/idempotence.ts';

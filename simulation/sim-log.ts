@@ -1,6 +1,6 @@
 /** What happened in a run, in lines for people: each with its time and its subject. */
 
-import { fleetKeyOf } from '../shared/fleet/zones/fleet-store.ts';
+import { fleetKeyOf } from '../shared/fleet/fleet-store.ts';
 import type { Happened, Writer } from './laws/truth.ts';
 
 /** Lines kept in memory. */

@@ -1,8 +1,8 @@
 /** Options and result of a run of the simulation. */
 import type { RelayRouteOptions } from '../agent/app/relay-route.ts';
 import type { KubeApi } from '../agent/ports/kube-api.ts';
+import type { TickQueue } from '../functions/node-monitor/chain.ts';
 import type { Probe } from '../functions/node-monitor/probes.ts';
-import type { TickQueue } from '../functions/node-monitor/tick-queue.ts';
 import type { FleetControllers } from '../server/fleet-controllers.ts';
 import type { Authenticator } from '../shared/access/authenticator.ts';
 import type { RequestLimits } from '../shared/access/request-throttle.ts';

@@ -1,7 +1,7 @@
 /**
  * False marks with witnesses and without, over the same heartbeats, reports and faults: two monitors by the real rules,
  * one with `witnessGraceSeconds` 0, see the same fleet of sites (faulty-site.ts), under faults of ours as in
- * false-marks.ts. Reports are stored and read by the real functions (shared/fleet/witnesses/report-store.ts).
+ * false-marks.ts. Reports are stored and read by the real functions (shared/fleet/witness-report-store.ts).
  *
  * A look between two ticks is modelled after functions/node-monitor/look-again.ts (look-again.test.ts): it sends a
  * probe, reads reports and heartbeats, and decides by the rule of one mark. A heartbeat that is stored before the mark
@@ -13,14 +13,14 @@
  *   step   it runs, and all clocks of ours stepped together by over half a second since its last stored heartbeat
  *   false  any other of a machine that runs
  */
-import type { GateRecord } from '../shared/fleet/marks/gate.ts';
-import { gateVerdictOf, pathFailedAtMs } from '../shared/fleet/marks/gate.ts';
-import { decideMark } from '../shared/fleet/marks/rule.ts';
-import type { NodeHealth } from '../shared/fleet/nodes/health-row.ts';
+
+import { type Testimonies, type Testimony, testimoniesOf } from '../shared/fleet/accusation.rule.ts';
+import { type GateRecord, gateVerdictOf, pathFailedAtMs } from '../shared/fleet/gate.ts';
+import { decideMark } from '../shared/fleet/marks.rule.ts';
+import type { NodeHealth } from '../shared/fleet/nodes/health.ts';
 import type { Policy } from '../shared/fleet/policy.ts';
-import { type Testimonies, type Testimony, testimoniesOf } from '../shared/fleet/witnesses/accusation.rule.ts';
-import { forgetReport, readReports, storeReport } from '../shared/fleet/witnesses/report-store.ts';
-import { parseSilentMachines, type SilenceReport } from '../shared/fleet/witnesses/silent-machines.ts';
+import { parseSilentMachines, type SilenceReport } from '../shared/fleet/silent-machines.ts';
+import { forgetReport, readReports, storeReport } from '../shared/fleet/witness-report-store.ts';
 import { memoryItemStore } from '../shared/store/memory/item-store.ts';
 import { PERIOD_RESERVE_MS } from '../shared/ticks/tick.ts';
 import { FaultySite, type SiteFault, type SitePath } from './faulty-site.ts';

@@ -1,7 +1,6 @@
 /** A machine of a site in false marks with witnesses (faulty-site.ts), as itself and the cluster know it. */
-import type { WatchedMachine } from '../agent/rules/site-watch.ts';
-import { SILENCE_REPORTED_MS } from '../agent/rules/site-watch.ts';
-import { silentMachinesText, type WitnessRole } from '../shared/fleet/witnesses/silent-machines.ts';
+import { SILENCE_REPORTED_MS, type WatchedMachine } from '../agent/rules/site-watch.ts';
+import { silentMachinesText, type WitnessRole } from '../shared/fleet/silent-machines.ts';
 
 /** A heartbeat on its way. True times, milliseconds. */
 export interface SentBeat {

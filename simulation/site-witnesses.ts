@@ -8,11 +8,7 @@
  * on their way, a relay crashes, is slow, or lies, alone or with a second machine.
  */
 import { isRenewal } from '../server/routes.ts';
-import {
-  SILENT_MACHINES_ANNOTATION,
-  silentMachinesText,
-  type WitnessRole,
-} from '../shared/fleet/witnesses/silent-machines.ts';
+import { SILENT_MACHINES_ANNOTATION, silentMachinesText, type WitnessRole } from '../shared/fleet/silent-machines.ts';
 import type { KubeObject } from '../shared/kinds/types.ts';
 import type { SendRequest } from './heartbeat-doors.ts';
 import type { TrueMachine } from './laws/law.ts';

@@ -3,7 +3,7 @@
  * (docs/witnesses.md). A change is sent at once; then each heartbeat repeats the report while it holds, for a minute. A
  * machine with a long interval sends heartbeats for it: the cluster forgets a report that is not repeated.
  */
-import { REPORT_VALID_MS, silentMachinesText, type WitnessRole } from '../../shared/fleet/witnesses/silent-machines.ts';
+import { REPORT_VALID_MS, silentMachinesText, type WitnessRole } from '../../shared/fleet/silent-machines.ts';
 import type { AgentTime } from '../ports/time.ts';
 import { SILENCE_REPORTED_MS } from '../rules/site-watch.ts';
 

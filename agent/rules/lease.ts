@@ -7,7 +7,7 @@ import { HEARTBEAT_URL_ANNOTATION } from '../../shared/fleet/nodes/heartbeat-url
 import { BEAT_INTERVAL_ANNOTATION, LEASE_DURATION_ANNOTATION } from '../../shared/fleet/nodes/node-profile.ts';
 import { type NodeUsage, USAGE_ANNOTATION, usageText } from '../../shared/fleet/nodes/node-usage.ts';
 import { INTERVAL_JITTER } from '../../shared/fleet/policy.ts';
-import { SILENT_MACHINES_ANNOTATION } from '../../shared/fleet/witnesses/silent-machines.ts';
+import { SILENT_MACHINES_ANNOTATION } from '../../shared/fleet/silent-machines.ts';
 import { LEASE_NAMESPACE } from '../../shared/kinds/leases/resource.ts';
 import type { KubeNode, KubeObject, OwnerReference } from '../../shared/kinds/types.ts';
 import { formatMicroTime } from '../../shared/kubernetes/time.ts';

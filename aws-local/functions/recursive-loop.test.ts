@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { sqsTickQueue } from '../../functions/node-monitor/tick-queue.ts';
+import { sqsTickQueue } from '../../functions/node-monitor/chain.ts';
 import { until } from '../../test/support/until.ts';
 import { startAwsJsonServer } from '../http/aws-json-server.ts';
 import { LocalQueue } from '../queues/queue.ts';

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
-import { sqsTickQueue } from '../../functions/node-monitor/tick-queue.ts';
+import { sqsTickQueue } from '../../functions/node-monitor/chain.ts';
 import { signedPost } from '../../shared/aws/signed-post.ts';
 import { sqsPartQueue } from '../../shared/aws/sqs.ts';
 import { listenOnLoopback } from '../../shared/host/loopback.ts';

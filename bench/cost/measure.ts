@@ -19,7 +19,7 @@ import { type ApiAnswer, type ApiClient, createApiClient } from '../../demo/flee
 import type { Fleet } from '../../demo/fleet/fleet.ts';
 import { startFleet } from '../../demo/fleet/index.ts';
 import { itemFromWire } from '../../shared/aws/dynamodb-expression.ts';
-import { COST_DOLLARS_PER_DAY, TICK_UNITS } from '../../shared/fleet/marks/metrics.ts';
+import { COST_DOLLARS_PER_DAY, TICK_UNITS } from '../../shared/fleet/mark-metrics.ts';
 import { LEASE_BATCH_API_VERSION, LEASE_BATCH_KIND, LEASE_BATCHES_PATH } from '../../shared/fleet/nodes/lease-batch.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import type { KubeNode, KubeObject } from '../../shared/kinds/types.ts';

@@ -3,9 +3,9 @@
  * time of a pod is that of the rule which the controllers run (eviction-time.rule.ts).
  */
 import { evictionVerdict } from '../../shared/fleet/evictions/eviction-time.rule.ts';
+import { tokenIntervalMs } from '../../shared/fleet/limiter.ts';
 import { TAINT_NOT_READY, TAINT_UNREACHABLE } from '../../shared/fleet/taints/taint.ts';
 import type { NoExecuteTaint } from '../../shared/fleet/taints/taint-times.ts';
-import { tokenIntervalMs } from '../../shared/fleet/zones/limiter.ts';
 import type { Toleration } from '../../shared/kubernetes/kubernetes.ts';
 import type { NodeCell } from './node-cell.ts';
 

@@ -65,8 +65,15 @@ import { rfc3339RoundedUp } from '../../shared/kubernetes/rfc3339.ts';
 import type { PutWrite } from '../../shared/store/item-store.ts';
 import type { ObjectWrite } from '../../shared/store/object-store.ts';
 import { type WorkBudget, workThrough, workUntil } from '../../shared/ticks/bounded-work.ts';
-import { bareClaim, runTick, type SkippedTick, slotStartMs, type Tick, tickFault } from '../../shared/ticks/tick.ts';
-import { reportTickAge } from '../../shared/ticks/tick-age.ts';
+import {
+  bareClaim,
+  reportTickAge,
+  runTick,
+  type SkippedTick,
+  slotStartMs,
+  type Tick,
+  tickFault,
+} from '../../shared/ticks/tick.ts';
 import { cloudDraft, heldDraft, outOfServiceDraft } from './decisions.ts';
 import { deleteNode, type NodeDeletion } from './delete-node.ts';
 import type { CloudNodeDependencies } from './dependencies.ts';

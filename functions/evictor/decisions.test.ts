@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { GateVerdict } from '../../shared/fleet/marks/gate.ts';
-import type { NodeHealth } from '../../shared/fleet/nodes/health-row.ts';
+import type { GateVerdict } from '../../shared/fleet/gate.ts';
+import type { NodeHealth } from '../../shared/fleet/nodes/health.ts';
 import { defaultPolicy, type Policy } from '../../shared/fleet/policy.ts';
 import { replayed } from '../../test/support/replayed.ts';
 import { aNode } from '../../test/support/ruled-fleet.ts';

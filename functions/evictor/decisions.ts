@@ -19,12 +19,12 @@ import {
   zoneText,
 } from '../../shared/decisions/record-parts.ts';
 import { gateReasonsText } from '../../shared/events/event-text.ts';
-import type { GateReason, GateVerdict } from '../../shared/fleet/marks/gate.ts';
-import type { NodeHealth } from '../../shared/fleet/nodes/health-row.ts';
+import type { QueuedNode } from '../../shared/fleet/fleet-records.ts';
+import type { GateReason, GateVerdict } from '../../shared/fleet/gate.ts';
+import type { Limiter } from '../../shared/fleet/limiter.ts';
+import type { NodeHealth } from '../../shared/fleet/nodes/health.ts';
 import { policyOf } from '../../shared/fleet/nodes/node-profile.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
-import type { QueuedNode } from '../../shared/fleet/zones/fleet-records.ts';
-import type { Limiter } from '../../shared/fleet/zones/limiter.ts';
 import { rfc3339 } from '../../shared/kubernetes/rfc3339.ts';
 import { decideEvictions, type EvictionDecision, type EvictionHold, evictionHold } from './rule.ts';
 

@@ -1,5 +1,5 @@
 /** Queue order: time of enqueueing, then name. It never depends on the order of a read. */
-import type { QueueItem } from '../../shared/fleet/zones/fleet-records.ts';
+import type { QueueItem } from '../../shared/fleet/fleet-records.ts';
 export function compareQueueItems(a: QueueItem, b: QueueItem): number {
   if (a.addedAtMs !== b.addedAtMs) return a.addedAtMs - b.addedAtMs;
   if (a.nodeName === b.nodeName) return 0;

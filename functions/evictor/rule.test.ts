@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { NodeHealth } from '../../shared/fleet/nodes/health-row.ts';
+import { type Limiter, takeTokenUpdate } from '../../shared/fleet/limiter.ts';
+import type { NodeHealth } from '../../shared/fleet/nodes/health.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
-import { type Limiter, takeTokenUpdate } from '../../shared/fleet/zones/limiter.ts';
 import { aNode } from '../../test/support/ruled-fleet.ts';
 import { decideEvictions, type EvictionDecision } from './rule.ts';
 

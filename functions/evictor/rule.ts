@@ -6,14 +6,12 @@
  * Source: doNoExecuteTaintingPass in pkg/controller/nodelifecycle/node_lifecycle_controller.go.
  */
 
-import type { GateReason, GateVerdict } from '../../shared/fleet/marks/gate.ts';
-import { healthVerdict, isReturning, isSilencePlanned } from '../../shared/fleet/nodes/health.ts';
-import type { NodeHealth } from '../../shared/fleet/nodes/health-row.ts';
+import type { QueuedNode } from '../../shared/fleet/fleet-records.ts';
+import type { GateReason, GateVerdict } from '../../shared/fleet/gate.ts';
+import { type Limiter, type LimiterUpdate, takeTokenUpdate } from '../../shared/fleet/limiter.ts';
+import { healthVerdict, isReturning, isSilencePlanned, type NodeHealth } from '../../shared/fleet/nodes/health.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
 import { decideNoExecute, type NoExecuteKind } from '../../shared/fleet/taints/node-taints.ts';
-import type { QueuedNode } from '../../shared/fleet/zones/fleet-records.ts';
-import type { Limiter } from '../../shared/fleet/zones/limiter.ts';
-import { type LimiterUpdate, takeTokenUpdate } from '../../shared/fleet/zones/limiter.ts';
 import type { ConditionStatus } from '../../shared/kubernetes/kubernetes.ts';
 import { compareQueueItems } from './queue-order.rule.ts';
 

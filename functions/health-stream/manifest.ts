@@ -8,7 +8,7 @@ export const healthStreamManifest = {
       kind: 'stream',
       id: 'HealthChanges',
       table: 'health',
-      // What reconcile.ts may have work for (attributes: shared/fleet/nodes/health-row.ts): a Ready node with
+      // What reconcile.ts may have work for (attributes: shared/fleet/nodes/health.ts): a Ready node with
       // NoExecute taints of ours, a node that was marked Unknown, and one with a planned silence. A node that
       // registers, is NotReady or healthy invokes nothing. `S` stays in the row after the silence ended; only one that
       // stands is suspect (`s`).

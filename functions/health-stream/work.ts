@@ -11,11 +11,8 @@
  * may pass is retried once in place, and then left to node-monitor and counted. A promise that this function could not
  * end is ended by node-monitor (silence-watch.ts).
  */
-
-import { gateOf, gateVerdictOf } from '../../shared/fleet/marks/gate.ts';
-import { lastSpokeAtMs } from '../../shared/fleet/nodes/health.ts';
-import type { NodeHealth } from '../../shared/fleet/nodes/health-row.ts';
-import { nodeHealthOf } from '../../shared/fleet/nodes/health-row.ts';
+import { gateOf, gateVerdictOf } from '../../shared/fleet/gate.ts';
+import { lastSpokeAtMs, type NodeHealth, nodeHealthOf } from '../../shared/fleet/nodes/health.ts';
 import { policyOf } from '../../shared/fleet/nodes/node-profile.ts';
 import { endPlannedSilence } from '../../shared/fleet/taints/end-planned-silence.ts';
 import { liftTaints } from '../../shared/fleet/taints/lift-taints.ts';

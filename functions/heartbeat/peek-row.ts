@@ -1,4 +1,4 @@
-import { hasLease, LEASE } from '../../shared/fleet/nodes/health-row.ts';
+import { hasLease, LEASE } from '../../shared/fleet/nodes/health.ts';
 import { type Item, type ItemUpdater, StoreFault } from '../../shared/store/item-store.ts';
 import { healthKey } from '../../shared/store/layout.ts';
 

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Authenticator } from '../../shared/access/authenticator.ts';
 import { LEASE_BATCH_API_VERSION, LEASE_BATCH_KIND, LEASE_BATCHES_PATH } from '../../shared/fleet/nodes/lease-batch.ts';
-import { SILENT_MACHINES_ANNOTATION } from '../../shared/fleet/witnesses/silent-machines.ts';
+import { SILENT_MACHINES_ANNOTATION } from '../../shared/fleet/silent-machines.ts';
 import { leaseChangeOf } from '../../shared/kinds/leases/lease-change.ts';
 import { createLease } from '../../shared/kinds/leases/lease-store.ts';
 import { LEASE_NAMESPACE } from '../../shared/kinds/leases/resource.ts';

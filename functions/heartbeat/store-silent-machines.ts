@@ -3,8 +3,8 @@
  * answered as any other, whatever happens here.
  */
 import type { Clock } from '../../shared/clock.ts';
-import { storeReport } from '../../shared/fleet/witnesses/report-store.ts';
-import { parseSilentMachines } from '../../shared/fleet/witnesses/silent-machines.ts';
+import { parseSilentMachines } from '../../shared/fleet/silent-machines.ts';
+import { storeReport } from '../../shared/fleet/witness-report-store.ts';
 import type { NoteFault } from '../../shared/kubernetes/request/log-throttle.ts';
 import type { ItemUpdater } from '../../shared/store/item-store.ts';
 

@@ -20,12 +20,12 @@ import type { RequestThrottle, Visit } from '../../shared/access/request-throttl
 import type { UserInfo } from '../../shared/access/user-info.ts';
 import type { Clock, RandomSource, StartTimeLimit } from '../../shared/clock.ts';
 import { defined } from '../../shared/defined.ts';
-import { COUNTERS, DIGEST } from '../../shared/fleet/nodes/health-row.ts';
+import { COUNTERS, DIGEST } from '../../shared/fleet/nodes/health.ts';
 import { HEARTBEAT_URL_ANNOTATION, HEARTBEAT_URL_HEADER } from '../../shared/fleet/nodes/heartbeat-url.ts';
 import { isLeaseBatchPath, PREFER_NEWS } from '../../shared/fleet/nodes/lease-batch.ts';
 import type { BeatTimes } from '../../shared/fleet/nodes/node-profile.ts';
 import { USAGE_ANNOTATION } from '../../shared/fleet/nodes/node-usage.ts';
-import { SILENT_MACHINES_ANNOTATION } from '../../shared/fleet/witnesses/silent-machines.ts';
+import { SILENT_MACHINES_ANNOTATION } from '../../shared/fleet/silent-machines.ts';
 import { prepareLease } from '../../shared/kinds/leases/defaults.ts';
 import { leaseChangeOf } from '../../shared/kinds/leases/lease-change.ts';
 import {

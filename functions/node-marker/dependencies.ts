@@ -1,4 +1,4 @@
-import type { PartQueue } from '../../shared/fleet/marks/part-queue.ts';
+import type { PartQueue } from '../../shared/fleet/mark-parts.ts';
 import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';
 
 export interface MarkerDependencies extends WorkDependencies {

@@ -1,7 +1,7 @@
 /** Messages of the queue of node-marker, as Lambda delivers them, and the response that lists those that stay there. */
 import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
 import type { Clock } from '../../shared/clock.ts';
-import type { PartQueue } from '../../shared/fleet/marks/part-queue.ts';
+import type { PartQueue } from '../../shared/fleet/mark-parts.ts';
 import type { Log } from '../../shared/observability/log.ts';
 
 type Outcome =

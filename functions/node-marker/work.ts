@@ -1,5 +1,5 @@
 /**
- * node-marker: the marks of a mass failure, in parts that node-monitor sends (shared/fleet/marks/mark-parts.ts).
+ * node-marker: the marks of a mass failure, in parts that node-monitor sends (shared/fleet/mark-parts.ts).
  *
  *   a part of nodes ── still valid? ── gate open? ── read the nodes again ── mark silent ones ── send the follow-up
  *   a follow-up     ── record the events of these marks ── mark the pods of these nodes
@@ -18,21 +18,15 @@
 
 import { nodeNotReady } from '../../shared/events/event-text.ts';
 import { recordEvents } from '../../shared/events/record-event.ts';
-import { gateVerdictFor, gateVerdictOf } from '../../shared/fleet/marks/gate.ts';
-import { type MarkedNode, type MarkToDo, markNodes } from '../../shared/fleet/marks/mark-nodes.ts';
-import {
-  type FollowUpPart,
-  followUpOf,
-  type MarkPart,
-  type NodesPart,
-  partIn,
-} from '../../shared/fleet/marks/mark-parts.ts';
-import { markPodsOfNode } from '../../shared/fleet/marks/mark-pods.ts';
-import { reportMarks } from '../../shared/fleet/marks/report-marks.ts';
-import { decideMark } from '../../shared/fleet/marks/rule.ts';
-import type { NodeHealth } from '../../shared/fleet/nodes/health-row.ts';
+import type { FleetState } from '../../shared/fleet/fleet-store.ts';
+import { gateVerdictFor, gateVerdictOf } from '../../shared/fleet/gate.ts';
+import { type MarkedNode, type MarkToDo, markNodes } from '../../shared/fleet/mark-nodes.ts';
+import { type FollowUpPart, followUpOf, type MarkPart, type NodesPart, partIn } from '../../shared/fleet/mark-parts.ts';
+import { markPodsOfNode } from '../../shared/fleet/mark-pods.ts';
+import { decideMark } from '../../shared/fleet/marks.rule.ts';
+import type { NodeHealth } from '../../shared/fleet/nodes/health.ts';
 import { readHealth } from '../../shared/fleet/nodes/health-store.ts';
-import type { FleetState } from '../../shared/fleet/zones/fleet-store.ts';
+import { reportMarks } from '../../shared/fleet/report-marks.ts';
 import { NODES } from '../../shared/kinds/nodes/resource.ts';
 import { shardOf } from '../../shared/store/layout.ts';
 import { groupedBy, type WorkBudget, workThrough, workUntil } from '../../shared/ticks/bounded-work.ts';

@@ -6,7 +6,7 @@ import {
   QUEUE_AGE_MAX,
   REFUSED_REQUESTS,
   TOTAL_DISRUPTION,
-} from '../../shared/fleet/marks/metrics.ts';
+} from '../../shared/fleet/mark-metrics.ts';
 import { type AlarmManifest, largest, mean } from '../../shared/functions/alarm-manifest.ts';
 import { ticksAlarm } from '../../shared/functions/tick-metrics.ts';
 

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { decisionStore } from '../../shared/decisions/decision-store.ts';
-import { gateOf, UNTRIED_GATE } from '../../shared/fleet/marks/gate.ts';
-import type { MonitorDecision } from '../../shared/fleet/marks/rule.ts';
-import type { NodeHealth } from '../../shared/fleet/nodes/health-row.ts';
+import type { SentParts } from '../../shared/fleet/fleet-store.ts';
+import { gateOf, UNTRIED_GATE } from '../../shared/fleet/gate.ts';
+import type { MonitorDecision } from '../../shared/fleet/marks.rule.ts';
+import type { NodeHealth } from '../../shared/fleet/nodes/health.ts';
 import { markUnknown } from '../../shared/fleet/nodes/health-store.ts';
 import { PLANNED_UNTIL_ANNOTATION } from '../../shared/fleet/nodes/planned-silence.ts';
-import type { SentParts } from '../../shared/fleet/zones/fleet-store.ts';
-import { NO_DISRUPTION } from '../../shared/fleet/zones/zone-state.ts';
+import { NO_DISRUPTION } from '../../shared/fleet/zone-state.ts';
 import type { KubePod } from '../../shared/kinds/types.ts';
 import { rfc3339 } from '../../shared/kubernetes/rfc3339.ts';
 import { type ItemStore, StoreFault } from '../../shared/store/item-store.ts';

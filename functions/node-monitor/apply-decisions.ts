@@ -1,17 +1,17 @@
 /** Applies the decisions of a tick in their order, those of one kind concurrently, within its time budget. */
 import type { TickMark } from '../../shared/decisions/ledger.ts';
-import { type ZoneDecision, zoneDraft } from '../../shared/fleet/marks/decisions.ts';
-import { gateOf } from '../../shared/fleet/marks/gate.ts';
-import { type MarkedNode, type Marking, type MarkToDo, markNodes } from '../../shared/fleet/marks/mark-nodes.ts';
-import { awaitsFollowUp } from '../../shared/fleet/marks/mark-parts.ts';
-import { markPods, markPodsOfNode } from '../../shared/fleet/marks/mark-pods.ts';
-import { reportMarks } from '../../shared/fleet/marks/report-marks.ts';
-import type { MarkDecision, MonitorDecision } from '../../shared/fleet/marks/rule.ts';
-import type { NodeHealth } from '../../shared/fleet/nodes/health-row.ts';
+import type { SentParts } from '../../shared/fleet/fleet-store.ts';
+import { gateOf } from '../../shared/fleet/gate.ts';
+import { type ZoneDecision, zoneDraft } from '../../shared/fleet/mark-decisions.ts';
+import { type MarkedNode, type Marking, type MarkToDo, markNodes } from '../../shared/fleet/mark-nodes.ts';
+import { awaitsFollowUp } from '../../shared/fleet/mark-parts.ts';
+import { markPods, markPodsOfNode } from '../../shared/fleet/mark-pods.ts';
+import type { MarkDecision, MonitorDecision } from '../../shared/fleet/marks.rule.ts';
+import type { NodeHealth } from '../../shared/fleet/nodes/health.ts';
 import { podsMarked } from '../../shared/fleet/nodes/health-store.ts';
+import { reportMarks } from '../../shared/fleet/report-marks.ts';
 import { endPlannedSilence } from '../../shared/fleet/taints/end-planned-silence.ts';
 import { liftTaints, swapTaints } from '../../shared/fleet/taints/lift-taints.ts';
-import type { SentParts } from '../../shared/fleet/zones/fleet-store.ts';
 import { UNBOUNDED, type WorkBudget, workThrough } from '../../shared/ticks/bounded-work.ts';
 import { type Decided, limitsByProfile } from './decide-tick.ts';
 import type { MonitorDependencies } from './dependencies.ts';

@@ -8,7 +8,7 @@
  * The duration is what the machine wrote: it is reported, and nothing else follows from it (L11).
  */
 
-import type { NodeHealth } from '../../shared/fleet/nodes/health-row.ts';
+import type { NodeHealth } from '../../shared/fleet/nodes/health.ts';
 import { policyOf } from '../../shared/fleet/nodes/node-profile.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
 

@@ -26,14 +26,15 @@
  *   - The message is lost, or was received too often: the watchdog's message restarts the chain. It comes in each
  *     minute, at any second of it, so a chain is dead for less than two minutes.
  *
- * A gap of over half a grace period closes the gate at the next tick (shared/fleet/marks/gate.ts).
+ * A gap of over half a grace period closes the gate at the next tick (shared/fleet/gate.ts).
  *
  * Lambda ends a chain of a function and a queue after about 16 invocations, unless the function's recursive loop
  * detection is `Allow` (AWS Lambda Developer Guide, "Use Lambda recursive loop detection to prevent infinite loops").
  */
 
+import { type QueueConnection, sqsCaller } from '../../shared/aws/sqs.ts';
+import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';
 import { secondsToSlot, TickFault } from '../../shared/ticks/tick.ts';
-import type { MonitorDependencies } from './dependencies.ts';
 
 /** The message of the next slot could not be sent. */
 export class ChainBroken extends Error {
@@ -43,7 +44,7 @@ export class ChainBroken extends Error {
 
 /** The winner of a slot sends the message of the next one, before it applies effects. Returns the fault, if any. */
 export async function sendNextTick(
-  { tickQueue, clock, policy }: Pick<MonitorDependencies, 'tickQueue' | 'clock' | 'policy'>,
+  { tickQueue, clock, policy }: Pick<WorkDependencies, 'clock' | 'policy'> & { readonly tickQueue?: TickQueue },
   slot: number,
 ): Promise<ChainBroken | undefined> {
   if (tickQueue === undefined) return undefined;
@@ -60,3 +61,35 @@ export async function sendNextTick(
 /** Whether a tick that ended with this error has a successor: it won its slot, and sent the message. */
 export const keepsChain = (error: unknown): boolean =>
   error instanceof TickFault && !error.errors.some((fault) => fault instanceof ChainBroken);
+
+/** The queue of the messages that start ticks. */
+export interface TickQueue {
+  /**
+   * Sends the message of a slot, to be delivered after whole seconds, 0 to 900. It may be delivered twice.
+   * @throws Error when the queue did not accept it
+   */
+  send(slot: number, at: { readonly delaySeconds: number; readonly nowMs: number }): Promise<void>;
+  /**
+   * Hides a received message for whole seconds, after which it is delivered again.
+   * @throws Error when the queue did not accept it
+   */
+  postpone(receiptHandle: string, at: { readonly delaySeconds: number; readonly nowMs: number }): Promise<void>;
+}
+
+/**
+ * The tick queue in Amazon SQS: SendMessage and ChangeMessageVisibility. If a response is lost, the message is sent
+ * again and exists twice: the claim of the slot decides which of them acts.
+ */
+export function sqsTickQueue(connection: QueueConnection): TickQueue {
+  const call = sqsCaller(connection);
+  const sendMessage = call('SendMessage');
+  const changeVisibility = call('ChangeMessageVisibility');
+  return {
+    async send(slot, { delaySeconds, nowMs }) {
+      await sendMessage({ MessageBody: JSON.stringify({ slot }), DelaySeconds: delaySeconds }, nowMs);
+    },
+    async postpone(receiptHandle, { delaySeconds, nowMs }) {
+      await changeVisibility({ ReceiptHandle: receiptHandle, VisibilityTimeout: delaySeconds }, nowMs);
+    },
+  };
+}

@@ -9,9 +9,9 @@ import { systemClock } from '../../shared/clock.ts';
 import { loadConfig, monitorConfig } from '../../shared/config/environment.ts';
 import { log } from '../../shared/observability/logger.ts';
 import type { ItemStore } from '../../shared/store/item-store.ts';
+import { sqsTickQueue } from './chain.ts';
 import { monitorDependencies } from './dependencies.ts';
 import { everyProbe, leaseProbe, probeTokens } from './probes.ts';
-import { sqsTickQueue } from './tick-queue.ts';
 
 export function composeNodeMonitor(environment: Environment) {
   const config = loadConfig(monitorConfig, environment);

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { type GateRecord, UNTRIED_GATE } from '../../shared/fleet/marks/gate.ts';
+import type { FleetState } from '../../shared/fleet/fleet-store.ts';
+import { type GateRecord, UNTRIED_GATE } from '../../shared/fleet/gate.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
-import type { FleetState } from '../../shared/fleet/zones/fleet-store.ts';
-import { NO_DISRUPTION } from '../../shared/fleet/zones/zone-state.ts';
+import { NO_DISRUPTION } from '../../shared/fleet/zone-state.ts';
 import { aNode } from '../../test/support/ruled-fleet.ts';
 import { decideTick, gateTransition, isQuiet, limitsByProfile, type MonitorWorld } from './decide-tick.ts';
 

@@ -1,22 +1,16 @@
 /** What a tick decides, from what it has read: gate, marks, zones, total disruption, and the records of that. */
 import type { DecisionDraft } from '../../shared/decisions/decision-record.ts';
 import { defined } from '../../shared/defined.ts';
-import { disruptionDraft, gateDraft } from '../../shared/fleet/marks/decisions.ts';
-import { rememberedFaults } from '../../shared/fleet/marks/fault-times.ts';
-import {
-  decideGate,
-  type GateRecord,
-  hasOtherReasons,
-  type Probe,
-  pathFailedAtMs,
-} from '../../shared/fleet/marks/gate.ts';
-import { decideMonitor, type MonitorOutcome } from '../../shared/fleet/marks/rule.ts';
-import type { NodeHealth } from '../../shared/fleet/nodes/health-row.ts';
+import { NO_TESTIMONIES, testimoniesOf } from '../../shared/fleet/accusation.rule.ts';
+import { rememberedFaults } from '../../shared/fleet/fault-times.ts';
+import type { FleetRecords, FleetState } from '../../shared/fleet/fleet-store.ts';
+import { decideGate, type GateRecord, hasOtherReasons, type Probe, pathFailedAtMs } from '../../shared/fleet/gate.ts';
+import { disruptionDraft, gateDraft } from '../../shared/fleet/mark-decisions.ts';
+import { decideMonitor, type MonitorOutcome } from '../../shared/fleet/marks.rule.ts';
+import type { NodeHealth } from '../../shared/fleet/nodes/health.ts';
 import { DEFAULT_PROFILE, policyOf, profileNames } from '../../shared/fleet/nodes/node-profile.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
-import { NO_TESTIMONIES, testimoniesOf } from '../../shared/fleet/witnesses/accusation.rule.ts';
-import type { SilenceReport } from '../../shared/fleet/witnesses/silent-machines.ts';
-import type { FleetRecords, FleetState } from '../../shared/fleet/zones/fleet-store.ts';
+import type { SilenceReport } from '../../shared/fleet/silent-machines.ts';
 import type { ObservedTick } from './silence-watch.ts';
 
 export interface Decided {

@@ -1,10 +1,10 @@
 import type { EventBus } from '../../shared/events/event-bus.ts';
-import type { PartQueue } from '../../shared/fleet/marks/part-queue.ts';
+import type { PartQueue } from '../../shared/fleet/mark-parts.ts';
 import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';
 import type { Waker } from '../../shared/ticks/waker.ts';
+import type { TickQueue } from './chain.ts';
 import type { Probe } from './probes.ts';
 import { type ReturnWatch, returnWatch, type SilenceWatch, silenceWatch } from './silence-watch.ts';
-import type { TickQueue } from './tick-queue.ts';
 
 export interface MonitorPorts {
   /** Sends node-monitor's own heartbeats. Absent: the safety gate does not check the heartbeat path. */

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { NodesPart } from '../../shared/fleet/marks/mark-parts.ts';
-import type { MarkDecision } from '../../shared/fleet/marks/rule.ts';
+import type { SentParts } from '../../shared/fleet/fleet-store.ts';
+import type { NodesPart } from '../../shared/fleet/mark-parts.ts';
+import type { MarkDecision } from '../../shared/fleet/marks.rule.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
-import type { SentParts } from '../../shared/fleet/zones/fleet-store.ts';
 import { UNBOUNDED } from '../../shared/ticks/bounded-work.ts';
 import { aNode } from '../../test/support/ruled-fleet.ts';
 import type { MonitorDependencies } from './dependencies.ts';

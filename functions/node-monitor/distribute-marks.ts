@@ -11,11 +11,11 @@
  */
 
 import type { TickMark } from '../../shared/decisions/ledger.ts';
-import type { Marking, MarkToDo } from '../../shared/fleet/marks/mark-nodes.ts';
-import { isSent, nodesParts, partValidMs, sentAfter } from '../../shared/fleet/marks/mark-parts.ts';
-import * as metric from '../../shared/fleet/marks/metrics.ts';
+import type { SentParts } from '../../shared/fleet/fleet-store.ts';
+import * as metric from '../../shared/fleet/mark-metrics.ts';
+import type { Marking, MarkToDo } from '../../shared/fleet/mark-nodes.ts';
+import { isSent, nodesParts, partValidMs, sentAfter } from '../../shared/fleet/mark-parts.ts';
 import { deadlineMs } from '../../shared/fleet/nodes/health.ts';
-import type { SentParts } from '../../shared/fleet/zones/fleet-store.ts';
 import { NODES } from '../../shared/kinds/nodes/resource.ts';
 import { shardOf } from '../../shared/store/layout.ts';
 import type { MonitorDependencies } from './dependencies.ts';

@@ -1,7 +1,7 @@
 /** Which functions a tick wakes: by rows that are due, and by nothing else. */
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { FleetRecords } from '../../shared/fleet/fleet-store.ts';
 import { defaultPolicy, type Policy } from '../../shared/fleet/policy.ts';
-import type { FleetRecords } from '../../shared/fleet/zones/fleet-store.ts';
 import type { Item, ItemStore } from '../../shared/store/item-store.ts';
 import { type MemoryItemStore, memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import { workDependencies } from '../../shared/ticks/dependencies.ts';

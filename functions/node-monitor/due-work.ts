@@ -6,8 +6,8 @@
  * Cost of a tick without work: queries of half a read unit, and one more per period of pod-gc.
  */
 import { TIMERS_DUE } from '../../shared/fleet/evictions/timer-store.ts';
+import type { FleetRecords } from '../../shared/fleet/fleet-store.ts';
 import { WATCHED_DUE } from '../../shared/fleet/instances/watch-list-store.ts';
-import type { FleetRecords } from '../../shared/fleet/zones/fleet-store.ts';
 import { hasWork } from '../../shared/kinds/pods/collection/list-work.ts';
 import { podGcStore } from '../../shared/kinds/pods/collection/work-list-store.ts';
 import { TURN } from '../../shared/scheduling/queue-store.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { decisionStore } from '../../shared/decisions/decision-store.ts';
-import { nodeMonitorReplay } from '../../shared/fleet/marks/decisions.ts';
-import { type ReceivedReport, storeReport } from '../../shared/fleet/witnesses/report-store.ts';
+import { nodeMonitorReplay } from '../../shared/fleet/mark-decisions.ts';
+import { type ReceivedReport, storeReport } from '../../shared/fleet/witness-report-store.ts';
 import { START_MS, settledFleet } from '../../test/support/controlled-fleet.ts';
 import { replayed } from '../../test/support/replayed.ts';
 import type { ProbeOutcome } from './probes.ts';

@@ -10,14 +10,15 @@
  * A look sends a heartbeat of its own first: that of the tick is up to a period old, and one lost heartbeat is all that
  * separates an accused machine from its mark. If it fails, nothing is marked, and the next ticks know.
  */
-import { gateVerdictOf, pathFailedAtMs } from '../../shared/fleet/marks/gate.ts';
-import type { MarkToDo } from '../../shared/fleet/marks/mark-nodes.ts';
-import { decideMark } from '../../shared/fleet/marks/rule.ts';
+
+import { testimoniesOf } from '../../shared/fleet/accusation.rule.ts';
+import { gateVerdictOf, pathFailedAtMs } from '../../shared/fleet/gate.ts';
+import type { MarkToDo } from '../../shared/fleet/mark-nodes.ts';
+import { decideMark } from '../../shared/fleet/marks.rule.ts';
 import { readHealth } from '../../shared/fleet/nodes/health-store.ts';
-import { testimoniesOf } from '../../shared/fleet/witnesses/accusation.rule.ts';
-import { readReports } from '../../shared/fleet/witnesses/report-store.ts';
-import type { SilenceReport } from '../../shared/fleet/witnesses/silent-machines.ts';
-import type { ZoneMetrics } from '../../shared/fleet/zones/zone-state.ts';
+import type { SilenceReport } from '../../shared/fleet/silent-machines.ts';
+import { readReports } from '../../shared/fleet/witness-report-store.ts';
+import type { ZoneMetrics } from '../../shared/fleet/zone-state.ts';
 import { PERIOD_RESERVE_MS, type RunningTick, secondsToSlot } from '../../shared/ticks/tick.ts';
 import { markHere } from './apply-decisions.ts';
 import type { Decided, MonitorWorld } from './decide-tick.ts';

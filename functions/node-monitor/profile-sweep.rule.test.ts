@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { DEPLOYED_WITHIN_MS } from '../../shared/fleet/marks/gate.ts';
+import { DEPLOYED_WITHIN_MS } from '../../shared/fleet/gate.ts';
 import { defaultPolicy, type Policy } from '../../shared/fleet/policy.ts';
 import { profileSweepPart, type SweepProgress } from './profile-sweep.rule.ts';
 

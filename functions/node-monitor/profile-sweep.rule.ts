@@ -11,11 +11,11 @@
  * Node that failed is repeated each minute, for an hour after the change at most.
  */
 import { defined } from '../../shared/defined.ts';
-import { DEPLOYED_WITHIN_MS } from '../../shared/fleet/marks/gate.ts';
+import { DEPLOYED_WITHIN_MS } from '../../shared/fleet/gate.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
 import { shortHash } from '../../shared/text.ts';
 
-/** Progress of the evaluation (shared/fleet/zones/fleet-store.ts). */
+/** Progress of the evaluation (shared/fleet/fleet-store.ts). */
 export interface SweepProgress {
   readonly of: string;
   readonly sinceMs: number;

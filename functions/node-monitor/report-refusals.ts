@@ -4,8 +4,8 @@
  */
 
 import { type RefusedIdentity, refusalsOf } from '../../shared/access/refusal-store.ts';
-import { refusalDraft } from '../../shared/fleet/marks/decisions.ts';
-import { REFUSED_REQUESTS } from '../../shared/fleet/marks/metrics.ts';
+import { refusalDraft } from '../../shared/fleet/mark-decisions.ts';
+import { REFUSED_REQUESTS } from '../../shared/fleet/mark-metrics.ts';
 import { UNBOUNDED, workThrough } from '../../shared/ticks/bounded-work.ts';
 import type { MonitorDependencies } from './dependencies.ts';
 

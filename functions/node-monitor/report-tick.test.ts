@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { type GateRecord, UNTRIED_GATE } from '../../shared/fleet/marks/gate.ts';
-import type { MonitorOutcome } from '../../shared/fleet/marks/rule.ts';
+import type { FleetState, FleetZone } from '../../shared/fleet/fleet-store.ts';
+import { type GateRecord, UNTRIED_GATE } from '../../shared/fleet/gate.ts';
+import type { MonitorOutcome } from '../../shared/fleet/marks.rule.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import { silenceStore } from '../../shared/fleet/silences/silence-store.ts';
-import type { FleetState, FleetZone } from '../../shared/fleet/zones/fleet-store.ts';
-import { NO_DISRUPTION } from '../../shared/fleet/zones/zone-state.ts';
+import { NO_DISRUPTION } from '../../shared/fleet/zone-state.ts';
 import { type ItemStore, StoreFault } from '../../shared/store/item-store.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import { START_MS } from '../../test/support/controlled-fleet.ts';
@@ -12,7 +12,16 @@ import { type EmittedMetric, monitorParts } from '../../test/support/monitor-par
 import { aNode } from '../../test/support/ruled-fleet.ts';
 import type { Decided } from './decide-tick.ts';
 import type { MonitorPorts } from './dependencies.ts';
-import { measure, measureCost, recordSilences, reportGate, reportRareBeats } from './report-tick.ts';
+import {
+  evaluatesIntervals,
+  measure,
+  measureCost,
+  minutesToReport,
+  recordSilences,
+  reportGate,
+  reportRareBeats,
+  reportsCost,
+} from './report-tick.ts';
 
 const NOW_MS = START_MS;
 const HOUR_MS = 3_600_000;
@@ -440,4 +449,43 @@ describe('a transition of the safety gate', () => {
     expect(found.faults).toHaveLength(1);
     expect(found.published).toHaveLength(1);
   });
+});
+
+describe('the cost is reported', () => {
+  it('by each tick that begins one of the first five minutes of a quarter of a day, so within one hour', () => {
+    const startMs = Date.UTC(2026, 0, 1);
+    const secondsTold: number[] = [];
+    for (let seconds = 0; seconds < 43_200; seconds += 5)
+      if (reportsCost(startMs + seconds * 1_000)) secondsTold.push(seconds);
+    expect(secondsTold).toEqual([0, 21_600].flatMap((first) => [0, 60, 120, 180, 240].map((more) => first + more)));
+  });
+});
+
+describe('the minutes of refused requests that a tick reports', () => {
+  it.each([5, 7, 30, 60, 90, 300])('are each one once, with a period of %i s', (periodSeconds) => {
+    const reported: number[] = [];
+    for (let atMs = periodSeconds * 1_000; atMs <= 3_700_000; atMs += periodSeconds * 1_000) {
+      reported.push(...minutesToReport(atMs, atMs - periodSeconds * 1_000));
+    }
+    expect(reported).toEqual(reported.toSorted((one, other) => one - other));
+    expect(new Set(reported).size).toBe(reported.length);
+    expect(reported.length).toBeGreaterThanOrEqual(55);
+  });
+
+  it('are over for at least ten seconds', () => {
+    expect(minutesToReport(65_000, 60_000)).toEqual([]);
+    expect(minutesToReport(70_000, 65_000)).toEqual([0]);
+    expect(minutesToReport(75_000, 70_000)).toEqual([]);
+  });
+
+  it('are the last five after a long gap, and none at the first tick of a cluster', () => {
+    expect(minutesToReport(3_610_000, 10_000)).toEqual([55, 56, 57, 58, 59].map((minute) => minute * 60_000));
+    expect(minutesToReport(3_610_000, undefined)).toEqual([]);
+  });
+});
+
+it('evaluates in the first tick of an hour alone', () => {
+  const hourMs = 3_600_000;
+  const inHour = [0, 4_999, 5_000, hourMs - 1].map((ms) => evaluatesIntervals(7 * hourMs + ms, 5));
+  expect(inHour).toEqual([true, true, false, false]);
 });

@@ -1,16 +1,17 @@
 /** What a tick reports: metrics, silences that have ended, heartbeats that are too rare, transitions of the gate. */
-import { runningDollarsPerDay } from '../../shared/cost/running-cost.ts';
+
+import { COST_PERIOD_SECONDS, runningDollarsPerDay } from '../../shared/cost/running-cost.ts';
 import type { ClusterEvent } from '../../shared/events/cluster-event.ts';
 import { beatIntervalTooLong, gateClosed, gateOpened } from '../../shared/events/event-text.ts';
 import { publishEvents } from '../../shared/events/publish-events.ts';
 import { recordEvents } from '../../shared/events/record-event.ts';
-import { gateOf } from '../../shared/fleet/marks/gate.ts';
-import * as metric from '../../shared/fleet/marks/metrics.ts';
-import type { NodeHealth } from '../../shared/fleet/nodes/health-row.ts';
+import type { FleetRecords } from '../../shared/fleet/fleet-store.ts';
+import { gateOf } from '../../shared/fleet/gate.ts';
+import * as metric from '../../shared/fleet/mark-metrics.ts';
+import type { NodeHealth } from '../../shared/fleet/nodes/health.ts';
 import { policyOf, profileNames } from '../../shared/fleet/nodes/node-profile.ts';
 import { silenceHourWrite } from '../../shared/fleet/silences/silence-store.ts';
-import type { FleetRecords } from '../../shared/fleet/zones/fleet-store.ts';
-import { fleetMetricsOf } from '../../shared/fleet/zones/zone-state.ts';
+import { fleetMetricsOf } from '../../shared/fleet/zone-state.ts';
 import { LEASE_NAMESPACE } from '../../shared/kinds/leases/resource.ts';
 import { rfc3339 } from '../../shared/kubernetes/rfc3339.ts';
 import { UNBOUNDED, workThrough } from '../../shared/ticks/bounded-work.ts';
@@ -20,7 +21,6 @@ import { APPLY_CONCURRENCY_MAX } from './apply-decisions.ts';
 import { dayOf, rareBeats } from './beat-interval.rule.ts';
 import { type Decided, gateTransition, limitsByProfile, type MonitorWorld } from './decide-tick.ts';
 import type { MonitorDependencies } from './dependencies.ts';
-import { reportsCost } from './report-times.rule.ts';
 import type { ObservedTick } from './silence-watch.ts';
 
 /** A flag that ended is emitted as 0 for this long: its alarm evaluates up to four minutes. */
@@ -182,4 +182,38 @@ export async function reportGate(
     : { type: 'GateOpened', id: `GateOpened/${sinceMs}`, freshSince: rfc3339(freshSinceMs) };
   await publishEvents(dependencies, [event], nowMs);
   return faults;
+}
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 3_600_000;
+
+/** Whether this tick looks for heartbeats that are too rare: the first of an hour. */
+export const evaluatesIntervals = (nowMs: number, periodSeconds: number): boolean =>
+  nowMs % HOUR_MS < periodSeconds * 1_000;
+
+/** Every tick in these first minutes of an interval reports the cost, in case one is lost. All are in one hour. */
+const COST_MINUTES = 5;
+
+/** Whether the tick of the slot with this start reports the cost. */
+export const reportsCost = (slotStartMs: number): boolean =>
+  slotStartMs % MINUTE_MS === 0 && slotStartMs % (COST_PERIOD_SECONDS * 1_000) < COST_MINUTES * MINUTE_MS;
+
+/** Time after the end of a minute until its refusals are read: a slow write, and clocks that differ. Milliseconds. */
+const WRITTEN_AFTER_MS = 10_000;
+/** A tick after a long gap. Earlier minutes are not reported. */
+const MINUTES_MAX = 5;
+
+/**
+ * The minutes of refused requests that a tick reports: each once, when the environments have written what they refused.
+ *
+ * @param slotStartMs start of the slot of this tick
+ * @param slotBeforeStartMs the same of the tick before; undefined for the first one of a cluster
+ * @returns starts of minutes, in order; usually none. Epoch milliseconds
+ */
+export function minutesToReport(slotStartMs: number, slotBeforeStartMs: number | undefined): number[] {
+  const endedBy = (atMs: number): number => Math.floor((atMs - WRITTEN_AFTER_MS) / MINUTE_MS);
+  const last = endedBy(slotStartMs);
+  const first = slotBeforeStartMs === undefined ? last : endedBy(slotBeforeStartMs);
+  const count = Math.min(MINUTES_MAX, Math.max(0, last - first));
+  return Array.from({ length: count }, (_, index) => (last - count + index) * MINUTE_MS);
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { NodeHealth } from '../../shared/fleet/nodes/health-row.ts';
+import type { NodeHealth } from '../../shared/fleet/nodes/health.ts';
 import { aNode } from '../../test/support/ruled-fleet.ts';
 import { returnWatch, type WatchedTick } from './silence-watch.ts';
 

@@ -6,10 +6,10 @@
 import type { TickMark } from '../../shared/decisions/ledger.ts';
 import { nodeFlapping } from '../../shared/events/event-text.ts';
 import { eventWrite } from '../../shared/events/record-event.ts';
-import { flappingDraft } from '../../shared/fleet/marks/decisions.ts';
-import type { MonitorDecision } from '../../shared/fleet/marks/rule.ts';
+import { flappingDraft } from '../../shared/fleet/mark-decisions.ts';
+import type { MonitorDecision } from '../../shared/fleet/marks.rule.ts';
 import { changeNode, withTaints } from '../../shared/fleet/nodes/change-node.ts';
-import type { NodeHealth } from '../../shared/fleet/nodes/health-row.ts';
+import type { NodeHealth } from '../../shared/fleet/nodes/health.ts';
 import { flapsChanged } from '../../shared/fleet/nodes/health-store.ts';
 import { reportUnwritable } from '../../shared/fleet/nodes/report-unwritable.ts';
 import { flapHistoryOf, flappingState, flapText, packedFlaps } from '../../shared/fleet/silences/flapping.ts';

@@ -1,6 +1,6 @@
 /** Where the counts of silence-watch.ts begin and end. */
 import { describe, expect, it } from 'vitest';
-import type { NodeHealth } from '../../shared/fleet/nodes/health-row.ts';
+import type { NodeHealth } from '../../shared/fleet/nodes/health.ts';
 import { aNode } from '../../test/support/ruled-fleet.ts';
 import { silenceWatch } from './silence-watch.ts';
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { NodeHealth } from '../../shared/fleet/nodes/health-row.ts';
+import type { NodeHealth } from '../../shared/fleet/nodes/health.ts';
 import type { SilenceHour } from '../../shared/fleet/silences/silence-hour.ts';
 import { type ObservedTick, type SilenceWatch, silenceWatch } from './silence-watch.ts';
 

@@ -18,8 +18,7 @@
  * A process that is ended loses its current hour. Ticks that run twice claim their slot once, and only the claimed tick
  * is observed.
  */
-import { isSilencePlanned, lastSpokeAtMs } from '../../shared/fleet/nodes/health.ts';
-import type { NodeHealth } from '../../shared/fleet/nodes/health-row.ts';
+import { isSilencePlanned, lastSpokeAtMs, type NodeHealth } from '../../shared/fleet/nodes/health.ts';
 import { SILENCE_SECONDS_MAX, type SilenceHour, silenceBucketOf } from '../../shared/fleet/silences/silence-hour.ts';
 
 const HOUR_MS = 3_600_000;

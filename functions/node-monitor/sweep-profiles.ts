@@ -6,10 +6,10 @@
  * policy stay the same.
  */
 
+import type { ProfileSweep } from '../../shared/fleet/fleet-store.ts';
 import { changeNode, nodeRef } from '../../shared/fleet/nodes/change-node.ts';
 import { withProfile } from '../../shared/fleet/nodes/node-digest.ts';
 import { reportUnwritable } from '../../shared/fleet/nodes/report-unwritable.ts';
-import type { ProfileSweep } from '../../shared/fleet/zones/fleet-store.ts';
 import type { KubeNode } from '../../shared/kinds/types.ts';
 import { inParts, type WorkBudget, workThrough } from '../../shared/ticks/bounded-work.ts';
 import type { MonitorDependencies } from './dependencies.ts';

@@ -2,16 +2,14 @@
  * Messages of the tick queue, as Lambda delivers them: what follows from each (chain.ts has the reasons), and the
  * response that lists those that stay in the queue.
  */
-
 import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
 import type { Clock } from '../../shared/clock.ts';
 import { defined } from '../../shared/defined.ts';
 import { ALL_FUNCTIONS, FAILED_TICKS } from '../../shared/functions/tick-metrics.ts';
 import type { Log, Meter } from '../../shared/observability/log.ts';
 import { currentSlot, isTicking, secondsToSlot } from '../../shared/ticks/tick.ts';
-import { keepsChain } from './chain.ts';
+import { keepsChain, type TickQueue } from './chain.ts';
 import type { MonitorDependencies } from './dependencies.ts';
-import type { TickQueue } from './tick-queue.ts';
 import { type MonitorReport, runNodeMonitor } from './work.ts';
 
 /** `tick`: of the tick before. `watchdog`: of the schedule, which restarts a chain that ended. */

@@ -23,25 +23,24 @@
  *
  * Decisions are applied in their order: recovery first.
  */
-
 import { publishEvents } from '../../shared/events/publish-events.ts';
 import { recordEvents } from '../../shared/events/record-event.ts';
-import { firstProbes, type GateRecord, needsAllProbes, PROBES_PER_TICK_MAX } from '../../shared/fleet/marks/gate.ts';
+import { isClaimed } from '../../shared/fleet/fleet-store.ts';
+import { firstProbes, type GateRecord, needsAllProbes, PROBES_PER_TICK_MAX } from '../../shared/fleet/gate.ts';
 import { scanHealth } from '../../shared/fleet/nodes/health-store.ts';
-import { forgetReport, readReports } from '../../shared/fleet/witnesses/report-store.ts';
-import type { SilenceReport } from '../../shared/fleet/witnesses/silent-machines.ts';
-import { isClaimed } from '../../shared/fleet/zones/fleet-store.ts';
+import type { SilenceReport } from '../../shared/fleet/silent-machines.ts';
+import { forgetReport, readReports } from '../../shared/fleet/witness-report-store.ts';
 import { StoreFault } from '../../shared/store/item-store.ts';
 import { workThrough } from '../../shared/ticks/bounded-work.ts';
 import {
   type Claim,
   type RunningTick,
+  reportTickAge,
   runTick,
   type SkippedTick,
   slotStartMs,
   type Tick,
 } from '../../shared/ticks/tick.ts';
-import { reportTickAge } from '../../shared/ticks/tick-age.ts';
 import { wake } from '../../shared/ticks/wake-up.ts';
 import { applyDecisions, endKeptPromises } from './apply-decisions.ts';
 import { sendNextTick } from './chain.ts';
@@ -51,8 +50,15 @@ import { type WakeUpTick, wakeFunctionsWithWork } from './due-work.ts';
 import { lookAgain } from './look-again.ts';
 import { profileSweepPart } from './profile-sweep.rule.ts';
 import { reportRefusals } from './report-refusals.ts';
-import { measure, measureCost, recordSilences, reportGate, reportRareBeats } from './report-tick.ts';
-import { evaluatesIntervals, minutesToReport } from './report-times.rule.ts';
+import {
+  evaluatesIntervals,
+  measure,
+  measureCost,
+  minutesToReport,
+  recordSilences,
+  reportGate,
+  reportRareBeats,
+} from './report-tick.ts';
 import { sweepProfiles } from './sweep-profiles.ts';
 import { clusterEvents, zoneTransitions } from './zone-events.rule.ts';
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import type { MonitorDecision } from '../../shared/fleet/marks/rule.ts';
-import type { ZoneState } from '../../shared/fleet/zones/zone-state.ts';
+import type { MonitorDecision } from '../../shared/fleet/marks.rule.ts';
+import type { ZoneState } from '../../shared/fleet/zone-state.ts';
 import { clusterEvents, isDisrupted, zoneTransitions } from './zone-events.rule.ts';
 
 const numbers = { size: 5, notReady: 4 };

@@ -3,8 +3,8 @@
 import type { ClusterEvent } from '../../shared/events/cluster-event.ts';
 import { totalDisruption, zoneChanged } from '../../shared/events/event-text.ts';
 import type { PendingEvent } from '../../shared/events/record-event.ts';
-import type { MonitorDecision } from '../../shared/fleet/marks/rule.ts';
-import type { ZoneState } from '../../shared/fleet/zones/zone-state.ts';
+import type { MonitorDecision } from '../../shared/fleet/marks.rule.ts';
+import type { ZoneState } from '../../shared/fleet/zone-state.ts';
 import { CLUSTER_SUBJECT } from '../../shared/kinds/cluster-statuses/resource.ts';
 
 /**

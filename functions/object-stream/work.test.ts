@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { COUNTERS } from '../../shared/fleet/nodes/health-row.ts';
+import { COUNTERS } from '../../shared/fleet/nodes/health.ts';
 import type { ItemKey } from '../../shared/store/item-store.ts';
 import { healthKey } from '../../shared/store/layout.ts';
 import { controlledFleet } from '../../test/support/controlled-fleet.ts';

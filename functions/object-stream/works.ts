@@ -4,8 +4,9 @@ import { registeredNode, removingNode } from '../../shared/events/event-text.ts'
 import { recordEvents, subjectOf } from '../../shared/events/record-event.ts';
 import { evictPods } from '../../shared/fleet/evictions/reconcile.ts';
 import { isSilentNode } from '../../shared/fleet/evictions/removal-time.rule.ts';
+import type { FleetState } from '../../shared/fleet/fleet-store.ts';
 import { cloudWatchWorks } from '../../shared/fleet/instances/maintain-watch-list.ts';
-import { markPods } from '../../shared/fleet/marks/mark-pods.ts';
+import { markPods } from '../../shared/fleet/mark-pods.ts';
 import { changeNode, nodeRef } from '../../shared/fleet/nodes/change-node.ts';
 import { marksPodsBoundNow, readyStatusOf } from '../../shared/fleet/nodes/conditions.ts';
 import { podsChanged, readHealth } from '../../shared/fleet/nodes/health-store.ts';
@@ -14,7 +15,6 @@ import { readerPartOf, settleServiceReader } from '../../shared/fleet/nodes/serv
 import { zoneKeyOf } from '../../shared/fleet/nodes/zone.ts';
 import { profileDraft, silenceDraft, taintsDraft } from '../../shared/fleet/taints/decisions.ts';
 import { noExecuteTaints } from '../../shared/fleet/taints/taint-times.ts';
-import type { FleetState } from '../../shared/fleet/zones/fleet-store.ts';
 import { nodeNameOf, podGcWorks } from '../../shared/kinds/pods/collection/maintain-work-list.ts';
 import type { KubeNode, KubeObject } from '../../shared/kinds/types.ts';
 import { jsonEqual } from '../../shared/kubernetes/json.ts';

@@ -1,10 +1,10 @@
 /** One attempt for each due pod of a pass: decide, then bind, or show why not. */
 import { type Backoff, backoffMs } from '../../shared/backoff.ts';
 import { defined } from '../../shared/defined.ts';
-import { gateVerdictFor } from '../../shared/fleet/marks/gate.ts';
+import type { FleetState } from '../../shared/fleet/fleet-store.ts';
+import { gateVerdictFor } from '../../shared/fleet/gate.ts';
 import { healthVerdict } from '../../shared/fleet/nodes/health.ts';
 import { readHealth } from '../../shared/fleet/nodes/health-store.ts';
-import type { FleetState } from '../../shared/fleet/zones/fleet-store.ts';
 import type { QueueStore, WaitingRow } from '../../shared/scheduling/queue-store.ts';
 import { isPending, type SchedulablePod } from '../../shared/scheduling/world.rule.ts';
 import { StoreFault } from '../../shared/store/item-store.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type GateRecord, UNTRIED_GATE } from '../../shared/fleet/marks/gate.ts';
+import { type GateRecord, UNTRIED_GATE } from '../../shared/fleet/gate.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import type { KubeNode, KubePod } from '../../shared/kinds/types.ts';
 import { Snapshot } from '../../shared/scheduling/snapshot.rule.ts';

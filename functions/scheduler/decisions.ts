@@ -4,7 +4,7 @@ import { type DecisionDraft, type DraftOf, FLEET, type ReplayRules } from '../..
 import { aboutPod, fullPolicy, policyPart, type RecordedPolicy } from '../../shared/decisions/record-parts.ts';
 import { defined } from '../../shared/defined.ts';
 import { gateReasonsText } from '../../shared/events/event-text.ts';
-import { type GateRecord, gateVerdictFor, UNTRIED_GATE } from '../../shared/fleet/marks/gate.ts';
+import { type GateRecord, gateVerdictFor, UNTRIED_GATE } from '../../shared/fleet/gate.ts';
 import { overProfiles } from '../../shared/fleet/nodes/node-profile.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
 import { comparedAmounts, type ResourceAmount } from '../../shared/scheduling/requests.rule.ts';

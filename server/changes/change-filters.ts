@@ -3,7 +3,7 @@
  * the manifests.
  */
 import { REMOVED_KINDS } from '../../functions/workloads/manifest.ts';
-import { DIGEST } from '../../shared/fleet/nodes/health-row.ts';
+import { DIGEST } from '../../shared/fleet/nodes/health.ts';
 import { objectPartition, RETRY_PREFIX } from '../../shared/store/layout.ts';
 import { OBJECT } from '../../shared/store/object-record.ts';
 import type { ItemChangeRecord } from '../../shared/ticks/item-change.ts';

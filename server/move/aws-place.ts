@@ -22,7 +22,7 @@ import {
 } from '@aws-sdk/client-dynamodb';
 import { dynamoDbItemStore } from '../../shared/aws/dynamodb-store.ts';
 import { serviceTimeMs } from '../../shared/aws/service-time.ts';
-import { fleetStore } from '../../shared/fleet/zones/fleet-store.ts';
+import { fleetStore } from '../../shared/fleet/fleet-store.ts';
 import { StartError } from '../../shared/host/start-error.ts';
 import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from '../../shared/kinds/admission-policies/resource.ts';
 import type { ItemStore, TableName } from '../../shared/store/item-store.ts';

@@ -1,5 +1,5 @@
 /** The first start of a store that a cluster was moved into. */
-import { forgetLastTick } from '../../shared/fleet/zones/fleet-store.ts';
+import { forgetLastTick } from '../../shared/fleet/fleet-store.ts';
 import { StartError } from '../../shared/host/start-error.ts';
 import type { ItemStore } from '../../shared/store/item-store.ts';
 import { ARRIVAL_KEY, arrivalOf, type Fence } from '../../shared/store/move-rows.ts';

@@ -29,8 +29,7 @@
  * reads of the last durable state, needs the old images merged into every page, for answers that are older by one sync.
  */
 import { setImmediate as turn, setTimeout as wait } from 'node:timers/promises';
-import { type Item, type ItemKey, StoreFault } from '../../shared/store/item-store.ts';
-import { keyText } from '../../shared/store/request-limits.ts';
+import { type Item, type ItemKey, keyText, StoreFault } from '../../shared/store/item-store.ts';
 import { changeOf, type StoreChange } from '../../shared/store/writes/store-change.ts';
 import type { WriteEffect } from '../../shared/store/writes/write-decision.ts';
 import { nextIntervalMs } from './group-pace.ts';

@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import type { Clock } from '../../shared/clock.ts';
 import { defined } from '../../shared/defined.ts';
 import {
+  checkSegment,
   type Item,
   type ItemKey,
   type ItemPosition,
@@ -27,7 +28,6 @@ import {
   isCluster,
   isInState,
 } from '../../shared/store/move-rows.ts';
-import { checkSegment } from '../../shared/store/request-limits.ts';
 import { PageItems } from '../../shared/store/writes/page-items.ts';
 import type { StoreChange } from '../../shared/store/writes/store-change.ts';
 import { decideTransaction, decideWrite } from '../../shared/store/writes/write-decision.ts';

@@ -1,17 +1,16 @@
 /** The statements over one connection, with the cache of decoded items in front of them. */
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite';
-import type {
-  Item,
-  ItemKey,
-  ItemPosition,
-  QueryRequest,
-  ScanRequest,
-  TableName,
+import {
+  compareKeys,
+  type Item,
+  type ItemKey,
+  type ItemPosition,
+  keyText,
+  type QueryRequest,
+  type ScanRequest,
+  type TableName,
 } from '../../shared/store/item-store.ts';
-import { compareKeys } from '../../shared/store/key-order.ts';
-import { keyText } from '../../shared/store/request-limits.ts';
-import type { StoreChange } from '../../shared/store/writes/store-change.ts';
-import { changeOf } from '../../shared/store/writes/store-change.ts';
+import { changeOf, type StoreChange } from '../../shared/store/writes/store-change.ts';
 import { textHash } from '../../shared/text.ts';
 import type { ItemCache } from './item-cache.ts';
 import { decodeItem, type EncodedItem, encodeItem } from './item-encoding.ts';

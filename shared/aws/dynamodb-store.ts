@@ -19,10 +19,14 @@ import {
 import { defined } from '../defined.ts';
 import {
   type Condition,
+  checkSegment,
+  checkTransaction,
+  compareKeys,
   type DeleteWrite,
   type Item,
   type ItemKey,
   type ItemStore,
+  keyText,
   type PutWrite,
   type QueryPage,
   type QueryRequest,
@@ -35,8 +39,6 @@ import {
   type WriteOptions,
   type WriteOutcome,
 } from '../store/item-store.ts';
-import { compareKeys } from '../store/key-order.ts';
-import { checkSegment, checkTransaction, keyText } from '../store/request-limits.ts';
 import {
   conditionExpression,
   itemFromWire,

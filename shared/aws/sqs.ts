@@ -4,7 +4,7 @@
  * protocol FAQs").
  */
 
-import type { PartQueue } from '../fleet/marks/part-queue.ts';
+import type { PartQueue } from '../fleet/mark-parts.ts';
 import { type AwsConnection, awsConnectionFrom } from './connection.ts';
 import { signedPost } from './signed-post.ts';
 

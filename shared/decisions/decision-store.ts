@@ -22,9 +22,9 @@
  * The hash is that of the first record. The newest item of a set is the first one: a read is limited to the newest
  * records.
  */
-
 import { defined } from '../defined.ts';
 import {
+  compareKeys,
   type Item,
   type ItemKey,
   type ItemStore,
@@ -32,7 +32,6 @@ import {
   type QueryPage,
   StoreFault,
 } from '../store/item-store.ts';
-import { compareKeys } from '../store/key-order.ts';
 import { decisionPartition, decisionsPartition, podDecisionsPartition, shardOf } from '../store/layout.ts';
 import { mergePages, type PageReader } from '../store/merge-pages.ts';
 import { packText, type StoredText, unpackText } from '../store/packed-text.ts';

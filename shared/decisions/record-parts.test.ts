@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { NodeHealth } from '../fleet/nodes/health-row.ts';
+import type { NodeHealth } from '../fleet/nodes/health.ts';
 import { defaultPolicy } from '../fleet/policy.ts';
 import {
   aboutNode,

@@ -1,9 +1,9 @@
 /** Parts of decision records that several controllers use: objects, inputs in their recorded form, texts. */
 
-import type { GateReason, GateVerdict } from '../fleet/marks/gate.ts';
-import type { NodeHealth } from '../fleet/nodes/health-row.ts';
+import type { GateReason, GateVerdict } from '../fleet/gate.ts';
+import type { Limiter } from '../fleet/limiter.ts';
+import type { NodeHealth } from '../fleet/nodes/health.ts';
 import { defaultPolicy, type Policy } from '../fleet/policy.ts';
-import type { Limiter } from '../fleet/zones/limiter.ts';
 import type { DecisionAbout, WorkloadKind } from './decision-record.ts';
 
 export interface NodeIdentity {

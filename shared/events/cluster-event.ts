@@ -3,8 +3,8 @@
  * A repetition has the same id, so receivers can drop it.
  */
 
-import type { GateReason } from '../fleet/marks/gate.ts';
-import type { ZoneState } from '../fleet/zones/zone-state.ts';
+import type { GateReason } from '../fleet/gate.ts';
+import type { ZoneState } from '../fleet/zone-state.ts';
 import type { ConditionStatus } from '../kubernetes/kubernetes.ts';
 import { rfc3339 } from '../kubernetes/rfc3339.ts';
 

@@ -4,8 +4,8 @@
  */
 
 import { zoneText } from '../decisions/record-parts.ts';
-import type { GateReason } from '../fleet/marks/gate.ts';
-import type { ZoneState } from '../fleet/zones/zone-state.ts';
+import type { GateReason } from '../fleet/gate.ts';
+import type { ZoneState } from '../fleet/zone-state.ts';
 
 export const NODE_CONTROLLER = 'node-controller';
 

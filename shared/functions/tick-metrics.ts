@@ -1,6 +1,11 @@
 /** Metrics of every function that ticks. */
-import { SCHEDULER_PRECISION_SECONDS } from '../ticks/tick.ts';
 import { type AlarmManifest, largest } from './alarm-manifest.ts';
+
+/**
+ * A wake-up may be this late. Seconds: the oldest event that Lambda delivers (cdk/lib/tick.ts), which is also the
+ * precision of EventBridge Scheduler. Source: EventBridge Scheduler User Guide, "Schedule types".
+ */
+export const SCHEDULER_PRECISION_SECONDS = 60;
 
 /** Time from the start of a slot to its tick. Twice per minute, from evictor once per minute. Seconds. */
 export const TICK_AGE = 'tick_age_seconds';

@@ -15,8 +15,7 @@
  */
 import { defined } from '../defined.ts';
 import { all, any, is, lacks } from '../store/attributes.ts';
-import { controlPages } from '../store/control-pages.ts';
-import type { Item, ItemKey, ItemStore, UpdateWrite } from '../store/item-store.ts';
+import { controlPages, type Item, type ItemKey, type ItemStore, type UpdateWrite } from '../store/item-store.ts';
 import { peekTurn, type Turn, turnOf } from '../ticks/due-rows.ts';
 import type { PluginName } from './filter.rule.ts';
 import type { WaitingPod } from './queue.rule.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { itemBytes, valueBytes } from './item-size.ts';
-import { compareKeys } from './key-order.ts';
+import { compareKeys } from './item-store.ts';
 
 describe('sizes', () => {
   it.each([

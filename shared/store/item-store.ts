@@ -6,6 +6,8 @@
  * Expected outcomes (a condition that did not hold, a conflict of transactions) are values. Faults (throttled beyond
  * the adapter's bounded retries, unreachable, malformed) are thrown as StoreFault.
  */
+import { defined } from '../defined.ts';
+
 export type TableName = 'health' | 'objects' | 'control';
 
 /** Bytes do not change after they are written or read. */
@@ -217,3 +219,62 @@ export interface ConsumedUnits {
   readonly readUnits: number;
   readonly writeUnits: number;
 }
+
+/** A text that identifies a key, whatever characters the key has. */
+export const keyText = ({ table, pk, sk }: ItemKey): string => `${table} ${pk.length} ${pk} ${sk}`;
+
+/** @throws StoreFault `rejected` */
+export function checkSegment({ segment, segments }: ScanRequest): void {
+  if (segments > SCAN_SEGMENTS_MAX || segment < 0 || segment >= segments) {
+    const last = SCAN_SEGMENTS_MAX - 1;
+    throw new StoreFault('rejected', `a scan accepts segment 0 to ${last} of 1 to ${SCAN_SEGMENTS_MAX}`, {
+      retryable: false,
+    });
+  }
+}
+
+/** @throws StoreFault `rejected` */
+export function checkTransaction(writes: readonly TransactWrite[]): void {
+  const keys = new Set(writes.map(({ key }) => keyText(key)));
+  if (writes.length < 1 || writes.length > TRANSACT_WRITES_MAX || keys.size !== writes.length) {
+    throw new StoreFault('rejected', `a transaction accepts 1 to ${TRANSACT_WRITES_MAX} writes on distinct items`, {
+      retryable: false,
+    });
+  }
+}
+
+/** Pages in one read. A page of 1 MB holds about 3,000 watched nodes, 7,000 queued nodes, or 8,000 pods to collect. */
+const PAGES_MAX = 64;
+
+/** @throws StoreFault `too-large` with the message `tooMany`, if the partition has more pages */
+export async function* controlPages(
+  items: Pick<ItemStore, 'query'>,
+  pk: string,
+  { consistent, tooMany }: { readonly consistent: boolean; readonly tooMany: string },
+): AsyncGenerator<readonly Item[], void, undefined> {
+  let after: string | undefined;
+  for (let pages = 0; pages < PAGES_MAX; pages += 1) {
+    const page = await items.query({ table: 'control', pk, consistent, ...defined({ after }) });
+    yield page.items;
+    if (page.next === undefined) return;
+    after = page.next;
+  }
+  throw new StoreFault('too-large', tooMany, { retryable: false });
+}
+
+/**
+ * Compares string keys as DynamoDB does: by UTF-8 bytes, which is the order of code points. JavaScript compares UTF-16
+ * units, in which a surrogate pair (U+10000 and up) sorts below U+E000 to U+FFFF. Surrogates are ranked above them
+ * here.
+ */
+export function compareKeys(one: string, other: string): number {
+  const length = Math.min(one.length, other.length);
+  for (let index = 0; index < length; index += 1) {
+    const left = one.charCodeAt(index);
+    const right = other.charCodeAt(index);
+    if (left !== right) return rank(left) - rank(right);
+  }
+  return one.length - other.length;
+}
+
+const rank = (unit: number): number => (unit >= 0xd800 && unit <= 0xdfff ? unit + 0x1_0000 : unit);

@@ -2,7 +2,7 @@
  * Keys and attributes of the three tables, in one place (docs/decisions/0001-store-layout.md).
  *
  * health   pk `s<shard>` sk node name            one item per node: lease and health digest, target <= 250 B
- *          (health-row.ts)
+ *          (health.ts)
  * objects  pk `o#<resource>#<shard>` sk `[namespace/]name`      the object
  *          pk `l#<resource>#<shard>` sk <resourceVersion, 16 digits>   the change log a watch reads, TTL
  *          pk `h#<resource>#<shard>` sk `-`      the head: highest resourceVersion committed in the shard
@@ -19,7 +19,7 @@
  *          pk `fleet` sk `queue#<zone>#<node name>` a node that waits for its limiter
  *          pk `silences` sk <hour>-<hash>-<slot>    silences of live machines in an hour, TTL (silence-store.ts)
  *          pk `refusals` sk <minute>-<hash>          refused requests of an identity, TTL (refusal-store.ts)
- *          pk `witnesses` sk <node name>            machines that it reports as silent, TTL (report-store.ts)
+ *          pk `witnesses` sk <node name>            machines that it reports as silent, TTL (witness-report-store.ts)
  *          pk `tick#<controller>` sk `-`            the last claim of a controller that stores nothing with it
  *          pk `evictions#<node name>` sk `-`, `p1` …   eviction timers of the node's pods (timer-store.ts)
  *          pk `evictions-due` sk `<due, 14 digits>#<node name>`   which nodes have one that is due
@@ -85,7 +85,7 @@ const shardText = (shard: number | undefined): string => (shard === undefined ? 
 
 export const healthPartition = (shard: number): string => `s${twoDigits(shard)}`;
 const healthPartitionOf = (nodeName: string): string => healthPartition(shardOf(nodeName, HEALTH_SHARDS));
-/** The row of a node (shared/fleet/nodes/health-row.ts). */
+/** The row of a node (shared/fleet/nodes/health.ts). */
 export const healthKey = (nodeName: string): ItemKey => ({
   table: 'health',
   pk: healthPartitionOf(nodeName),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { mergePages, type PageReader } from './merge-pages.ts';
+import { mergePages, type PageReader, readAll } from './merge-pages.ts';
 
 interface Page {
   readonly after?: string;
@@ -70,4 +70,30 @@ describe('pages of several partitions', () => {
     await expect(mergePages([endless], {})).rejects.toMatchObject({ code: 'too-large', retryable: false });
     expect(pages).toBe(2_000);
   });
+});
+
+it.each([
+  [0, 0],
+  [5, 5],
+  [32, 32],
+  [100, 32],
+])('of %i parts, %i are read at the same time, and each once', async (total, atOnce) => {
+  const parts = Array.from({ length: total }, (_, index) => index);
+  const read: number[] = [];
+  let running = 0;
+  let most = 0;
+  await readAll(parts, async (part) => {
+    running += 1;
+    most = Math.max(most, running);
+    await Promise.resolve();
+    read.push(part);
+    running -= 1;
+  });
+  expect(most).toBe(atOnce);
+  expect(read.toSorted((one, other) => one - other)).toEqual(parts);
+});
+
+it('the first fault is that of the read', async () => {
+  const read = readAll([1, 2, 3], (part) => (part === 2 ? Promise.reject(new Error('no')) : Promise.resolve()));
+  await expect(read).rejects.toThrow('no');
 });

@@ -1,8 +1,6 @@
 /** Reads sharded partitions as one list in key order. */
 import { defined } from '../defined.ts';
-import { readAll } from './bounded-reads.ts';
-import { type Item, type QueryPage, StoreFault } from './item-store.ts';
-import { compareKeys } from './key-order.ts';
+import { compareKeys, type Item, type QueryPage, StoreFault } from './item-store.ts';
 
 /** Reads one page of one partition: at most `limit` items after `after`. */
 export type PageReader = (page: { readonly after?: string; readonly limit?: number }) => Promise<QueryPage>;
@@ -66,4 +64,20 @@ export async function mergePages(
     merged.push(first.items[first.position]!);
     first.position += 1;
   }
+}
+
+/** The clients have as many sockets: a request that waits for a socket uses up its timeout. */
+const READS_AT_ONCE_MAX = 32;
+
+/** Reads all parts, at most READS_AT_ONCE_MAX at the same time. Rejects with the first fault. */
+export async function readAll<Part>(parts: readonly Part[], read: (part: Part) => Promise<void>): Promise<void> {
+  let next = 0;
+  const work = async (): Promise<void> => {
+    while (next < parts.length) {
+      const part = parts[next]!;
+      next += 1;
+      await read(part);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(parts.length, READS_AT_ONCE_MAX) }, work));
 }

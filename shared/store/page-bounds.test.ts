@@ -1,11 +1,9 @@
 /** Each read of several pages has a bound: the last page within it is read, and one more is a fault or an answer. */
 import { describe, expect, it } from 'vitest';
 import { memoryObjects } from '../../test/support/memory-objects.ts';
-import { readAll } from './bounded-reads.ts';
-import { controlPages } from './control-pages.ts';
-import type { Item, ItemStore, QueryRequest } from './item-store.ts';
+import { controlPages, type Item, type ItemStore, type QueryRequest } from './item-store.ts';
 import { memoryItemStore } from './memory/item-store.ts';
-import { mergePages } from './merge-pages.ts';
+import { mergePages, readAll } from './merge-pages.ts';
 import { ownedRefs } from './owner-index.ts';
 
 /** Answers a query with this many pages. Each has one item. The key of an item counts the pages. */

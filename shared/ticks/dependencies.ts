@@ -1,8 +1,8 @@
 import type { Clock, RandomSource } from '../clock.ts';
 import { type Ledger, ledgerOver } from '../decisions/ledger.ts';
+import { type FleetStore, fleetStore } from '../fleet/fleet-store.ts';
 import { type ReportLimit, reportLimit } from '../fleet/nodes/report-limit.ts';
 import type { Policy } from '../fleet/policy.ts';
-import { type FleetStore, fleetStore } from '../fleet/zones/fleet-store.ts';
 import { clusterObjects } from '../kinds/cluster-objects.ts';
 import type { Log, Meter } from '../observability/log.ts';
 import type { ItemStore } from '../store/item-store.ts';

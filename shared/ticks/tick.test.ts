@@ -5,6 +5,7 @@ import {
   currentSlot,
   isTicking,
   reportsAge,
+  reportTickAge,
   secondsToSlot,
   slotOf,
   slotStartMs,
@@ -118,4 +119,18 @@ describe('the age of a tick', () => {
     expect(reportsAge({ slot: 1, periodSeconds: 5, ageMs: 60_000 })).toBe(false);
     expect(reportsAge({ slot: 1, periodSeconds: 5, ageMs: 60_001 })).toBe(true);
   });
+});
+
+function agesOf(slot: number, lateMs: number): unknown[] {
+  const added: unknown[] = [];
+  const meter = { add: (...metric: unknown[]) => added.push(metric) } as never;
+  reportTickAge(meter, { slot, periodSeconds: 5, nowMs: slot * 5_000 + lateMs });
+  return added.map((metric) => (metric as unknown[])[1]);
+}
+
+it('the first tick of each half minute reports its age in seconds, the others only when they are late', () => {
+  expect(agesOf(12, 1_500)).toEqual([1.5]);
+  expect(agesOf(18, -200)).toEqual([0]);
+  expect(agesOf(13, 1_500)).toEqual([]);
+  expect(agesOf(13, 120_000)).toEqual([120]);
 });

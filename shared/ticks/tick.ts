@@ -5,17 +5,12 @@
  * conditional write, which also yields the fence, a number that grows with every claim. The loser exits. Claims only
  * move forward. So a message may come late, twice or at once with another: no scheduled time in it decides anything.
  */
-
 import type { Clock } from '../clock.ts';
 import type { Policy } from '../fleet/policy.ts';
+import { SCHEDULER_PRECISION_SECONDS, TICK_AGE } from '../functions/tick-metrics.ts';
+import type { Meter } from '../observability/log.ts';
 import { below, number } from '../store/attributes.ts';
 import { type WorkBudget, workUntil } from './bounded-work.ts';
-
-/**
- * A wake-up may be this late. Seconds: the oldest event that Lambda delivers (cdk/lib/tick.ts), which is also the
- * precision of EventBridge Scheduler. Source: EventBridge Scheduler User Guide, "Schedule types".
- */
-export const SCHEDULER_PRECISION_SECONDS = 60;
 
 /**
  * A slot may be claimed this long before it begins. Milliseconds. The message of a slot is delivered at its start by
@@ -265,3 +260,18 @@ export const bareClaim =
   <World>({ fleet }: { readonly fleet: BareClaims }, controller: string, claimed: ClaimedSlot) =>
   async (world: World, nowMs: number): Promise<Claim<World>> =>
     (await fleet.claimBare(controller, claimed, nowMs)) === 'lost' ? 'lost' : { kind: 'claimed', claimed: world };
+
+/** Emits the delay of a tick when it is due. An alarm treats a missing metric as a controller that stopped. */
+export function reportTickAge(
+  meter: Meter,
+  at: {
+    readonly slot: number;
+    /** The slot that was claimed before it, where that is known. */
+    readonly slotBefore?: number | undefined;
+    readonly periodSeconds: number;
+    readonly nowMs: number;
+  },
+): void {
+  const ageMs = Math.max(0, at.nowMs - slotStartMs(at.slot, at.periodSeconds));
+  if (reportsAge({ ...at, ageMs })) meter.add(TICK_AGE, ageMs / 1_000, 'Seconds');
+}

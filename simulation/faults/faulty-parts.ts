@@ -2,7 +2,7 @@
  * The queue of node-marker, and the faults of its messages: lost, late, doubled, delivered to two processes at once. A
  * message of a killed process is delivered again after the visibility timeout. All numbers are its own.
  */
-import type { PartQueue } from '../../shared/fleet/marks/part-queue.ts';
+import type { PartQueue } from '../../shared/fleet/mark-parts.ts';
 import type { VirtualTime } from '../virtual-time.ts';
 import type { FaultPlan } from './catalogue.ts';
 import { callOf } from './faulty-ticks.ts';

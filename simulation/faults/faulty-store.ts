@@ -2,8 +2,8 @@
  * The tables as one process sees them: every call lasts some virtual time and may be refused, lost or the last thing
  * the process does. Stale are only reads that were asked for as eventually consistent.
  */
-
 import {
+  compareKeys,
   type Item,
   type ItemStore,
   type QueryPage,
@@ -16,7 +16,6 @@ import {
   type WriteOptions,
   type WriteOutcome,
 } from '../../shared/store/item-store.ts';
-import { compareKeys } from '../../shared/store/key-order.ts';
 import { segmentOf } from '../../shared/store/writes/page-items.ts';
 import type { RecentChanges, TimedChange } from '../recent-changes.ts';
 import { never, type VirtualTime } from '../virtual-time.ts';

@@ -5,7 +5,7 @@
  */
 
 import { type TickingFunction, tickingFunctions } from '../../functions/function-list.ts';
-import type { TickQueue } from '../../functions/node-monitor/tick-queue.ts';
+import type { TickQueue } from '../../functions/node-monitor/chain.ts';
 import type { MonitorReport, TickMessageKind } from '../../server/fleet-controllers.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
 import { currentSlot, slotOf } from '../../shared/ticks/tick.ts';

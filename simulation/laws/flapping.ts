@@ -4,7 +4,7 @@
  *   - It does not end before the stable time since the last mark is over, unless that mark is discounted.
  *   - Without faults, it begins and ends in time.
  */
-import { partValidMs } from '../../shared/fleet/marks/mark-parts.ts';
+import { partValidMs } from '../../shared/fleet/mark-parts.ts';
 import { FLAPPING_TAINT_KEY } from '../../shared/fleet/silences/flapping.ts';
 import { EFFECT_MS, effectMs, type Law, type LawContext, seconds } from './law.ts';
 import { marksNodes, type TrueNode, type Writer } from './truth.ts';

@@ -1,9 +1,9 @@
 /** L10: a second evaluation after the decisions were applied decides nothing, and the order of nodes has no effect. */
 
-import { decideMonitor } from '../../shared/fleet/marks/rule.ts';
+import { fleetStore } from '../../shared/fleet/fleet-store.ts';
+import { decideMonitor } from '../../shared/fleet/marks.rule.ts';
 import { scanHealth } from '../../shared/fleet/nodes/health-store.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
-import { fleetStore } from '../../shared/fleet/zones/fleet-store.ts';
 import type { MemoryItemStore } from '../../shared/store/memory/item-store.ts';
 import type { Mark } from '../coverage.ts';
 import type { Broken } from './law.ts';

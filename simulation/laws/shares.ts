@@ -11,7 +11,7 @@
 import type { ProbeOutcome } from '../../functions/node-monitor/probes.ts';
 import { isRenewal } from '../../server/routes.ts';
 import { API_LIMITS, HEARTBEAT_LIMITS } from '../../shared/access/request-throttle.ts';
-import { fleetKeyOf } from '../../shared/fleet/zones/fleet-store.ts';
+import { fleetKeyOf } from '../../shared/fleet/fleet-store.ts';
 import { decisionPartition } from '../../shared/store/layout.ts';
 import type { Mark } from '../coverage.ts';
 import { type EndpointAnswer, type EndpointRequest, messageOf } from '../endpoint.ts';

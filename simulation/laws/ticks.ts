@@ -5,7 +5,7 @@
  *   - In calm it ticks: the watchdog restarts it within two minutes.
  */
 
-import { fleetKeyOf } from '../../shared/fleet/zones/fleet-store.ts';
+import { fleetKeyOf } from '../../shared/fleet/fleet-store.ts';
 import { type Law, type LawContext, seconds } from './law.ts';
 
 /** A minute, the precision of the schedule, and a step of all clocks back by half a minute. Milliseconds. */

@@ -4,11 +4,11 @@
  * are checked against this state only, never against results of the rules.
  */
 
+import { fleetKeyOf } from '../../shared/fleet/fleet-store.ts';
 import { PROFILE_ANNOTATION } from '../../shared/fleet/nodes/node-profile.ts';
 import { plannedUntilMs } from '../../shared/fleet/nodes/planned-silence.ts';
 import { zoneKeyOf } from '../../shared/fleet/nodes/zone.ts';
 import { FLAPPING_TAINT_KEY } from '../../shared/fleet/silences/flapping.ts';
-import { fleetKeyOf } from '../../shared/fleet/zones/fleet-store.ts';
 import { siteHubOf } from '../../shared/kinds/pods/site-permit.ts';
 import type { KubeNode, KubeObject } from '../../shared/kinds/types.ts';
 import type { ConditionStatus, NodeCondition, Taint, Toleration } from '../../shared/kubernetes/kubernetes.ts';

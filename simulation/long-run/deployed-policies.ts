@@ -3,7 +3,7 @@
  * processes of node-monitor have the old one. Function heartbeat and the API get the new one at a moment of their own.
  */
 
-import { DEPLOYED_WITHIN_MS } from '../../shared/fleet/marks/gate.ts';
+import { DEPLOYED_WITHIN_MS } from '../../shared/fleet/gate.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
 import type { Functions } from '../faults/processes.ts';
 import type { VirtualTime } from '../virtual-time.ts';

@@ -7,11 +7,11 @@
  * Scans are eventually consistent: each partition may show the fleet as it was some seconds ago (`staleReads`).
  */
 
+import { fleetKeyOf } from '../../shared/fleet/fleet-store.ts';
 import { withoutPlannedSilence, withProfile, withSilenceMarks } from '../../shared/fleet/nodes/node-digest.ts';
 import { healthWritesFor } from '../../shared/fleet/nodes/node-writes.ts';
 import { PLANNED_UNTIL_ANNOTATION } from '../../shared/fleet/nodes/planned-silence.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
-import { fleetKeyOf } from '../../shared/fleet/zones/fleet-store.ts';
 import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
 import type { KubeNode } from '../../shared/kinds/types.ts';
 import { rfc3339 } from '../../shared/kubernetes/rfc3339.ts';

@@ -18,9 +18,9 @@
  * began after the episode, and the gate is open.
  */
 
+import { stateKey } from '../../shared/fleet/fleet-store.ts';
 import { DEFAULT_PROFILE } from '../../shared/fleet/nodes/node-profile.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
-import { stateKey } from '../../shared/fleet/zones/fleet-store.ts';
 import type { Item } from '../../shared/store/item-store.ts';
 import { type Episode, FAULT_NAMES, type FaultName, type FaultPlan } from '../faults/catalogue.ts';
 import type { TickReport } from '../faults/faulty-ticks.ts';

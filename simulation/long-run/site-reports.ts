@@ -7,12 +7,8 @@
  * endpoint befall it. It is repeated with each heartbeat for a minute. The real function stores it.
  */
 
-import { storeReport } from '../../shared/fleet/witnesses/report-store.ts';
-import {
-  parseSilentMachines,
-  silentMachinesText,
-  type WitnessRole,
-} from '../../shared/fleet/witnesses/silent-machines.ts';
+import { parseSilentMachines, silentMachinesText, type WitnessRole } from '../../shared/fleet/silent-machines.ts';
+import { storeReport } from '../../shared/fleet/witness-report-store.ts';
 import type { ItemUpdater } from '../../shared/store/item-store.ts';
 import type { FaultPlan } from '../faults/catalogue.ts';
 import { REPEATED_MS, Site, type SiteMachine, type SiteTrouble } from '../site-witnesses.ts';

@@ -116,7 +116,7 @@ const VALUES: readonly Value[] = [
   },
   {
     value: 'Node conditions: `status`',
-    read: '`node-taints.ts`, `marks/rule.ts`',
+    read: '`node-taints.ts`, `marks.rule.ts`',
     lies: {
       'Ready False': conditions((each) => (each['type'] === 'Ready' ? { ...each, status: 'False' } : each)),
       'MemoryPressure True': conditions((each) => (each['type'] === 'Ready' ? each : { ...each, status: 'True' })),

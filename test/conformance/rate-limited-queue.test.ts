@@ -4,7 +4,7 @@
  * function is called" is a taint, and "it asks for a retry" is a taint that cannot be written.
  */
 import { describe, expect, it } from 'vitest';
-import { fleetStore } from '../../shared/fleet/zones/fleet-store.ts';
+import { fleetStore } from '../../shared/fleet/fleet-store.ts';
 import { MonitoredFleet } from '../support/monitored-fleet.ts';
 
 const NODES = ['first', 'second', 'third', 'alive-1', 'alive-2', 'alive-3'];

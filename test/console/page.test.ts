@@ -5,12 +5,12 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vite
 import { openConsole } from '../../cli/console.ts';
 import { type Console, serveConsole } from '../../console/server/serve-console.ts';
 import { type ApiClient, createApiClient } from '../../demo/fleet/api-client.ts';
-import { type GateReason, UNTRIED_GATE } from '../../shared/fleet/marks/gate.ts';
+import { fleetStore } from '../../shared/fleet/fleet-store.ts';
+import { type GateReason, UNTRIED_GATE } from '../../shared/fleet/gate.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import { type SilenceHour, silenceBucketOf } from '../../shared/fleet/silences/silence-hour.ts';
 import { silenceHourWrite } from '../../shared/fleet/silences/silence-store.ts';
-import { fleetStore } from '../../shared/fleet/zones/fleet-store.ts';
-import { type DisruptionRecord, NO_DISRUPTION } from '../../shared/fleet/zones/zone-state.ts';
+import { type DisruptionRecord, NO_DISRUPTION } from '../../shared/fleet/zone-state.ts';
 import { exchange } from '../../shared/host/http-exchange.ts';
 import type { ItemStore } from '../../shared/store/item-store.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';

@@ -1,6 +1,5 @@
 /** What controllers keep in the `control` table about ticks, zones and the queue, on every store. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import { UNTRIED_GATE } from '../../shared/fleet/marks/gate.ts';
 import {
   acquireTokenWrite,
   dequeueWrite,
@@ -8,9 +7,10 @@ import {
   fleetStore,
   type MonitorClaim,
   mayTaint,
-} from '../../shared/fleet/zones/fleet-store.ts';
-import { takeTokenUpdate } from '../../shared/fleet/zones/limiter.ts';
-import { NO_DISRUPTION } from '../../shared/fleet/zones/zone-state.ts';
+} from '../../shared/fleet/fleet-store.ts';
+import { UNTRIED_GATE } from '../../shared/fleet/gate.ts';
+import { takeTokenUpdate } from '../../shared/fleet/limiter.ts';
+import { NO_DISRUPTION } from '../../shared/fleet/zone-state.ts';
 import { describeOnStores } from './stores.ts';
 
 const T0 = 1_795_197_000_000;

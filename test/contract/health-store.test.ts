@@ -1,6 +1,5 @@
 import { beforeEach, expect, it } from 'vitest';
-import type { NodeHealth } from '../../shared/fleet/nodes/health-row.ts';
-import { COUNTERS } from '../../shared/fleet/nodes/health-row.ts';
+import { COUNTERS, type NodeHealth } from '../../shared/fleet/nodes/health.ts';
 import {
   describeNode,
   flapsChanged,

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import {
   type AttributeValue,
   type Condition,
+  compareKeys,
   type Item,
   type ItemKey,
   type ItemPosition,
@@ -13,7 +14,6 @@ import {
   StoreFault,
   type TransactWrite,
 } from '../../shared/store/item-store.ts';
-import { compareKeys } from '../../shared/store/key-order.ts';
 
 export interface StoreUnderTest {
   readonly store: ItemStore;

@@ -6,8 +6,8 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { dynamoDbItemStore } from '../../shared/aws/dynamodb-store.ts';
-import { acquireTokenWrite, dequeueWrite, fleetStore } from '../../shared/fleet/zones/fleet-store.ts';
-import { takeTokenUpdate } from '../../shared/fleet/zones/limiter.ts';
+import { acquireTokenWrite, dequeueWrite, fleetStore } from '../../shared/fleet/fleet-store.ts';
+import { takeTokenUpdate } from '../../shared/fleet/limiter.ts';
 import type { ItemStore } from '../../shared/store/item-store.ts';
 import { startEngine, type TestEngine } from '../support/engine.ts';
 import { randomFrom } from '../support/seeded.ts';

@@ -3,8 +3,8 @@
  * marks.
  */
 import { describe, expect, it } from 'vitest';
+import { fleetStore } from '../../shared/fleet/fleet-store.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
-import { fleetStore } from '../../shared/fleet/zones/fleet-store.ts';
 import { type ControlledFleet, START_MS, settledFleet } from '../support/controlled-fleet.ts';
 
 const PLACES = 3;

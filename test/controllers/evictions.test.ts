@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { evictionTimerStore } from '../../shared/fleet/evictions/timer-store.ts';
-import { fleetStore } from '../../shared/fleet/zones/fleet-store.ts';
+import { fleetStore } from '../../shared/fleet/fleet-store.ts';
 import { type ItemStore, StoreFault } from '../../shared/store/item-store.ts';
 import { TickFault } from '../../shared/ticks/tick.ts';
 import { type ControlledFleet, START_MS, settledFleet } from '../support/controlled-fleet.ts';

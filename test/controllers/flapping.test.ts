@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { replay } from '../../cli/replay.ts';
 import { decisionStore } from '../../shared/decisions/decision-store.ts';
-import { applyDisruption, NO_DISRUPTION } from '../../shared/fleet/zones/zone-state.ts';
+import { applyDisruption, NO_DISRUPTION } from '../../shared/fleet/zone-state.ts';
 import { rfc3339 } from '../../shared/kubernetes/rfc3339.ts';
 import type { Item } from '../../shared/store/item-store.ts';
 import { healthKey } from '../../shared/store/layout.ts';

@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import { fleetControllers } from '../../server/fleet-controllers.ts';
 import { evictionTimerStore } from '../../shared/fleet/evictions/timer-store.ts';
+import { fleetStore } from '../../shared/fleet/fleet-store.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
-import { fleetStore } from '../../shared/fleet/zones/fleet-store.ts';
 import type { ItemStore } from '../../shared/store/item-store.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import { apiInMemory } from '../support/api-in-memory.ts';

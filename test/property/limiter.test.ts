@@ -1,7 +1,7 @@
 /** L3: in any window of T seconds a zone gets at most 1 + rate·T taints, however many callers ask, race or die. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { changeRateUpdates, type Limiter, takeTokenUpdate } from '../../shared/fleet/zones/limiter.ts';
+import { changeRateUpdates, type Limiter, takeTokenUpdate } from '../../shared/fleet/limiter.ts';
 import { fullLimiter, takeToken, updatedLimiter } from '../support/token-bucket.ts';
 
 const rate = fc.constantFrom(0.01, 0.1, 0.3, 1, 3, 250);

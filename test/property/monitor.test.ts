@@ -1,9 +1,9 @@
 /** L1, L2, L3, L4, L5 and L10 at the level of the rules, on virtual time. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { UNTRIED_GATE } from '../../shared/fleet/marks/gate.ts';
-import { decideMonitor, type MonitorWorld } from '../../shared/fleet/marks/rule.ts';
-import type { NodeHealth } from '../../shared/fleet/nodes/health-row.ts';
+import { UNTRIED_GATE } from '../../shared/fleet/gate.ts';
+import { decideMonitor, type MonitorWorld } from '../../shared/fleet/marks.rule.ts';
+import type { NodeHealth } from '../../shared/fleet/nodes/health.ts';
 import { defaultPolicy, type Policy } from '../../shared/fleet/policy.ts';
 import type { ConditionStatus } from '../../shared/kubernetes/kubernetes.ts';
 import { aNode, applyMonitor, RuledFleet } from '../support/ruled-fleet.ts';

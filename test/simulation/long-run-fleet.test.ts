@@ -1,6 +1,6 @@
 /** Long runs of a mixed fleet, in small, and the bugs of profiles and promises that their laws must find. */
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import type { GateRecord } from '../../shared/fleet/marks/gate.ts';
+import type { GateRecord } from '../../shared/fleet/gate.ts';
 import { DEFAULT_PROFILE } from '../../shared/fleet/nodes/node-profile.ts';
 import { defaultPolicy, type Policy } from '../../shared/fleet/policy.ts';
 import type { Item, ItemStore } from '../../shared/store/item-store.ts';
@@ -124,7 +124,7 @@ describe('a planted bug of profiles and promises is found', { timeout: TIMEOUT_M
   });
 
   describe('in the gate', () => {
-    const GATE = '../../shared/fleet/marks/gate.ts';
+    const GATE = '../../shared/fleet/gate.ts';
     afterEach(() => {
       vi.doUnmock(GATE);
       vi.resetModules();
@@ -147,7 +147,7 @@ describe('a planted bug of profiles and promises is found', { timeout: TIMEOUT_M
     it('every node by the gate of the default profile', async () => {
       expect((await runLong(OUTAGES)).falseMarks).toBe(0);
       vi.doMock(GATE, async (original) => {
-        const gate = await original<typeof import('../../shared/fleet/marks/gate.ts')>();
+        const gate = await original<typeof import('../../shared/fleet/gate.ts')>();
         return { ...gate, gateOf: (record: GateRecord) => gate.gateOf(record, DEFAULT_PROFILE) };
       });
       vi.resetModules();

@@ -2,7 +2,7 @@
 import { type RelayRouteOptions, withRelay } from '../../agent/app/relay-route.ts';
 import type { KubeAnswer, KubeApi, KubeRequest } from '../../agent/ports/kube-api.ts';
 import type { ClockReading } from '../../agent/rules/offline-stop.ts';
-import { nodeHealthOf } from '../../shared/fleet/nodes/health-row.ts';
+import { nodeHealthOf } from '../../shared/fleet/nodes/health.ts';
 import { OFFLINE_STOP_AFTER } from '../../shared/kinds/pods/offline-stop.ts';
 import type { Item, TransactWrite } from '../../shared/store/item-store.ts';
 import type { SimOptions } from '../../simulation/sim-options.ts';

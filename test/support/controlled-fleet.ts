@@ -4,19 +4,19 @@
  */
 import { createHash } from 'node:crypto';
 import { memoryCloud } from '../../demo/ec2/cloud.ts';
+import type { TickQueue } from '../../functions/node-monitor/chain.ts';
 import type { Probe } from '../../functions/node-monitor/probes.ts';
-import type { TickQueue } from '../../functions/node-monitor/tick-queue.ts';
 import { passesHealthFilter, passesObjectFilter } from '../../server/changes/change-filters.ts';
 import { fleetControllers } from '../../server/fleet-controllers.ts';
 import { defined } from '../../shared/defined.ts';
 import type { EventBus } from '../../shared/events/event-bus.ts';
 import { evictionTimerStore } from '../../shared/fleet/evictions/timer-store.ts';
-import type { PartQueue } from '../../shared/fleet/marks/part-queue.ts';
+import { fleetStore } from '../../shared/fleet/fleet-store.ts';
+import type { PartQueue } from '../../shared/fleet/mark-parts.ts';
 import { readHealth } from '../../shared/fleet/nodes/health-store.ts';
 import { withProfile, withSilenceMarks } from '../../shared/fleet/nodes/node-digest.ts';
 import { nodeHealthWrites } from '../../shared/fleet/nodes/node-writes.ts';
 import { defaultPolicy, type Policy } from '../../shared/fleet/policy.ts';
-import { fleetStore } from '../../shared/fleet/zones/fleet-store.ts';
 import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
 import { leaseReplacement } from '../../shared/kinds/leases/lease-record.ts';
 import { createLease, renewLease } from '../../shared/kinds/leases/lease-store.ts';

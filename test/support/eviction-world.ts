@@ -7,7 +7,7 @@ import {
   type EvictionTimer,
   type PodEvictionDecision,
 } from '../../shared/fleet/evictions/rule.ts';
-import type { GateVerdict } from '../../shared/fleet/marks/gate.ts';
+import type { GateVerdict } from '../../shared/fleet/gate.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import type { NoExecuteTaint } from '../../shared/fleet/taints/taint-times.ts';
 import type { Toleration } from '../../shared/kubernetes/kubernetes.ts';

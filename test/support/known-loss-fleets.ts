@@ -6,7 +6,7 @@
  * same fleet that is ten times as long, counted from its exact silences.
  */
 import { silenceWatch } from '../../functions/node-monitor/silence-watch.ts';
-import type { NodeHealth } from '../../shared/fleet/nodes/health-row.ts';
+import type { NodeHealth } from '../../shared/fleet/nodes/health.ts';
 import type { GraceAdvice } from '../../shared/fleet/silences/advise-grace.ts';
 import type { SilenceHour } from '../../shared/fleet/silences/silence-hour.ts';
 import { randomFrom } from './seeded.ts';

@@ -3,9 +3,9 @@
  * the API writes them; what the controllers did is read from the stored objects. Times are in milliseconds.
  */
 
+import type { QueuedNode } from '../../shared/fleet/fleet-records.ts';
 import { nodeHealthWrites } from '../../shared/fleet/nodes/node-writes.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
-import type { QueuedNode } from '../../shared/fleet/zones/fleet-records.ts';
 import { leaseReplacement } from '../../shared/kinds/leases/lease-record.ts';
 import { createLease, renewLease } from '../../shared/kinds/leases/lease-store.ts';
 import type { KubeNode, KubeObject } from '../../shared/kinds/types.ts';

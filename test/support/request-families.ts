@@ -4,7 +4,7 @@
  */
 
 import { LEASE_BATCH_API_VERSION, LEASE_BATCH_KIND, LEASE_BATCHES_PATH } from '../../shared/fleet/nodes/lease-batch.ts';
-import { SILENT_MACHINES_ANNOTATION } from '../../shared/fleet/witnesses/silent-machines.ts';
+import { SILENT_MACHINES_ANNOTATION } from '../../shared/fleet/silent-machines.ts';
 import type { ResourceDescriptor } from '../../shared/kinds/descriptor.ts';
 import { messages } from '../../shared/kinds/messages.ts';
 import { schemaOf } from '../../shared/kinds/schemas.ts';

@@ -3,24 +3,22 @@
  * thousands a second. It says nothing of the controllers; conformance cases run those (monitored-fleet.ts). Times are
  * in milliseconds.
  */
-
 import { decideEvictions, type EvictionDecision } from '../../functions/evictor/rule.ts';
 import { defined } from '../../shared/defined.ts';
 import type { EventText } from '../../shared/events/event-text.ts';
-import { decideGate, gateVerdict, gateVerdictFor, type Probe, UNTRIED_GATE } from '../../shared/fleet/marks/gate.ts';
+import type { QueuedNode, ZoneRecord } from '../../shared/fleet/fleet-records.ts';
+import { decideGate, gateVerdict, gateVerdictFor, type Probe, UNTRIED_GATE } from '../../shared/fleet/gate.ts';
 import {
   decideMonitor,
   type MonitorDecision,
   type MonitorOutcome,
   type MonitorWorld,
-} from '../../shared/fleet/marks/rule.ts';
-import { isSuspect } from '../../shared/fleet/nodes/health.ts';
-import type { NodeHealth } from '../../shared/fleet/nodes/health-row.ts';
+} from '../../shared/fleet/marks.rule.ts';
+import { isSuspect, type NodeHealth } from '../../shared/fleet/nodes/health.ts';
 import { defaultPolicy, type Policy } from '../../shared/fleet/policy.ts';
 import { flapHistoryOf, packedFlaps } from '../../shared/fleet/silences/flapping.ts';
 import { decideNoExecute } from '../../shared/fleet/taints/node-taints.ts';
-import type { QueuedNode, ZoneRecord } from '../../shared/fleet/zones/fleet-records.ts';
-import { NO_DISRUPTION } from '../../shared/fleet/zones/zone-state.ts';
+import { NO_DISRUPTION } from '../../shared/fleet/zone-state.ts';
 import type { ConditionStatus } from '../../shared/kubernetes/kubernetes.ts';
 import { changeRate, fullLimiter, takeToken } from './token-bucket.ts';
 

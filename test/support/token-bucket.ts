@@ -1,11 +1,6 @@
 /** The limiter of a zone without a store: its updates, checked by the conditions of the tables in memory. */
 
-import {
-  changeRateUpdates,
-  type Limiter,
-  type LimiterUpdate,
-  takeTokenUpdate,
-} from '../../shared/fleet/zones/limiter.ts';
+import { changeRateUpdates, type Limiter, type LimiterUpdate, takeTokenUpdate } from '../../shared/fleet/limiter.ts';
 import type { Condition, Item } from '../../shared/store/item-store.ts';
 import { conditionHolds } from '../../shared/store/writes/condition-holds.ts';
 

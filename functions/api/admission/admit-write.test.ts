@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { UNTRIED_GATE } from '../../../shared/fleet/marks/gate.ts';
+import { fleetStore } from '../../../shared/fleet/fleet-store.ts';
+import { UNTRIED_GATE } from '../../../shared/fleet/gate.ts';
 import {
   READERS_COUNTED_MAX,
   SERVICES_ANNOTATION,
   settleServiceReader,
 } from '../../../shared/fleet/nodes/service-readers.ts';
-import { fleetStore } from '../../../shared/fleet/zones/fleet-store.ts';
-import { NO_DISRUPTION } from '../../../shared/fleet/zones/zone-state.ts';
+import { NO_DISRUPTION } from '../../../shared/fleet/zone-state.ts';
 import type { ItemStore } from '../../../shared/store/item-store.ts';
 import { memoryItemStore } from '../../../shared/store/memory/item-store.ts';
 import { APPLY, apiInMemory, JSON_PATCH, MERGE } from '../../../test/support/api-in-memory.ts';

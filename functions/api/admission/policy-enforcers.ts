@@ -1,6 +1,6 @@
 import { defined } from '../../../shared/defined.ts';
+import { fleetStore } from '../../../shared/fleet/fleet-store.ts';
 import { countServiceReaders, READERS_COUNTED_MAX } from '../../../shared/fleet/nodes/service-readers.ts';
-import { fleetStore } from '../../../shared/fleet/zones/fleet-store.ts';
 import type { ActingNodes } from '../../../shared/kinds/effects.ts';
 import type { ItemStore } from '../../../shared/store/item-store.ts';
 

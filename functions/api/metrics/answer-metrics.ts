@@ -6,10 +6,10 @@
 
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Clock } from '../../../shared/clock.ts';
-import { gateVerdictFor } from '../../../shared/fleet/marks/gate.ts';
+import { fleetStore } from '../../../shared/fleet/fleet-store.ts';
+import { gateVerdictFor } from '../../../shared/fleet/gate.ts';
 import { scanHealth } from '../../../shared/fleet/nodes/health-store.ts';
 import type { Policy } from '../../../shared/fleet/policy.ts';
-import { fleetStore } from '../../../shared/fleet/zones/fleet-store.ts';
 import type { findResource } from '../../../shared/kinds/registry.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
 import type { HttpRequest, HttpResponse } from '../../../shared/kubernetes/request/http.ts';

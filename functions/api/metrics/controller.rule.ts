@@ -3,11 +3,10 @@
  * prefix `nodekeeper_`. Source: pkg/controller/nodelifecycle/metrics.go.
  */
 
-import type { GateVerdict } from '../../../shared/fleet/marks/gate.ts';
-import { isSilencePlanned } from '../../../shared/fleet/nodes/health.ts';
-import type { NodeHealth } from '../../../shared/fleet/nodes/health-row.ts';
-import type { FleetRecords } from '../../../shared/fleet/zones/fleet-store.ts';
-import { type ZoneCount, zoneMetricsOf } from '../../../shared/fleet/zones/zone-state.ts';
+import type { FleetRecords } from '../../../shared/fleet/fleet-store.ts';
+import type { GateVerdict } from '../../../shared/fleet/gate.ts';
+import { isSilencePlanned, type NodeHealth } from '../../../shared/fleet/nodes/health.ts';
+import { type ZoneCount, zoneMetricsOf } from '../../../shared/fleet/zone-state.ts';
 import type { MetricFamily } from './open-metrics.ts';
 
 const ZONE_STATES = ['Initial', 'Normal', 'PartialDisruption', 'FullDisruption'] as const;
@@ -97,7 +96,7 @@ const single = (name: string, help: string, value: number): MetricFamily => ({
 
 type CountedNode = Pick<NodeHealth, 'zone' | 'ready' | 'excluded' | 'plannedUntilMs'>;
 
-/** Also zones that have a record and no node: their size is 0. Counted as node-monitor does (marks/rule.ts). */
+/** Also zones that have a record and no node: their size is 0. Counted as node-monitor does (marks.rule.ts). */
 function zoneCounts(
   zones: FleetRecords['zones'],
   nodes: readonly CountedNode[],

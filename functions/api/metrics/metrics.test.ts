@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { UNTRIED_GATE } from '../../../shared/fleet/marks/gate.ts';
-import { acquireTokenWrite, fleetStore } from '../../../shared/fleet/zones/fleet-store.ts';
-import { takeTokenUpdate } from '../../../shared/fleet/zones/limiter.ts';
-import { NO_DISRUPTION } from '../../../shared/fleet/zones/zone-state.ts';
+import { acquireTokenWrite, fleetStore } from '../../../shared/fleet/fleet-store.ts';
+import { UNTRIED_GATE } from '../../../shared/fleet/gate.ts';
+import { takeTokenUpdate } from '../../../shared/fleet/limiter.ts';
+import { NO_DISRUPTION } from '../../../shared/fleet/zone-state.ts';
 import { type ApiInMemory, apiInMemory } from '../../../test/support/api-in-memory.ts';
 import { metricFormatFor, metricParts, metricsText } from './open-metrics.ts';
 

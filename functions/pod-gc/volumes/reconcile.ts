@@ -18,9 +18,9 @@
 import type { DecisionDraft } from '../../../shared/decisions/decision-record.ts';
 import type { EventText } from '../../../shared/events/event-text.ts';
 import { type EventSubject, recordEvents, subjectOf } from '../../../shared/events/record-event.ts';
+import { gateVerdictFor } from '../../../shared/fleet/gate.ts';
 import type { Cloud, InstanceAnswer, VolumeAnswer } from '../../../shared/fleet/instances/cloud.ts';
 import { parseProviderId } from '../../../shared/fleet/instances/provider-id.ts';
-import { gateVerdictFor } from '../../../shared/fleet/marks/gate.ts';
 import {
   EBS_DRIVER,
   uniqueVolumeName,

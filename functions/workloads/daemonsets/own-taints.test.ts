@@ -1,8 +1,8 @@
 /** Pods of DaemonSets on nodes with a taint of ours that prevents new pods: through API, controller and scheduler. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { passesWorkloadFilter } from '../../../server/changes/change-filters.ts';
+import { fleetStore } from '../../../shared/fleet/fleet-store.ts';
 import { PLANNED_UNTIL_ANNOTATION } from '../../../shared/fleet/nodes/planned-silence.ts';
-import { fleetStore } from '../../../shared/fleet/zones/fleet-store.ts';
 import type { KubePod } from '../../../shared/kinds/types.ts';
 import { rfc3339 } from '../../../shared/kubernetes/rfc3339.ts';
 import { MERGE, podsIn } from '../../../test/support/api-in-memory.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { UNTRIED_GATE } from '../../../shared/fleet/marks/gate.ts';
+import { UNTRIED_GATE } from '../../../shared/fleet/gate.ts';
 import { defaultPolicy, type Policy } from '../../../shared/fleet/policy.ts';
-import { NO_DISRUPTION } from '../../../shared/fleet/zones/zone-state.ts';
+import { NO_DISRUPTION } from '../../../shared/fleet/zone-state.ts';
 import { replayed } from '../../../test/support/replayed.ts';
 import { heldText, rolloutHeldDraft, rolloutReplay } from './decisions.ts';
 import { lastHoldEndedMs, workloadHold } from './hold.rule.ts';

@@ -4,10 +4,10 @@ import type { DecisionAbout, DraftOf, ReplayRules } from '../../../shared/decisi
 import { fullPolicy, policyPart } from '../../../shared/decisions/record-parts.ts';
 import { defined } from '../../../shared/defined.ts';
 import { gateReasonsText } from '../../../shared/events/event-text.ts';
-import { type GateReason, UNTRIED_GATE } from '../../../shared/fleet/marks/gate.ts';
+import { type GateReason, UNTRIED_GATE } from '../../../shared/fleet/gate.ts';
 import { overProfiles } from '../../../shared/fleet/nodes/node-profile.ts';
 import type { Policy } from '../../../shared/fleet/policy.ts';
-import { NO_DISRUPTION } from '../../../shared/fleet/zones/zone-state.ts';
+import { NO_DISRUPTION } from '../../../shared/fleet/zone-state.ts';
 import { rfc3339 } from '../../../shared/kubernetes/rfc3339.ts';
 import { type HoldInputs, type WorkloadHold, workloadHold } from './hold.rule.ts';
 

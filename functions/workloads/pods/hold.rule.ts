@@ -6,9 +6,9 @@
  * deleted, and no progress deadline passes. Changes by people are followed, and missing pods are created.
  */
 
-import { type GateReason, type GateRecord, gateVerdictFor } from '../../../shared/fleet/marks/gate.ts';
+import { type GateReason, type GateRecord, gateVerdictFor } from '../../../shared/fleet/gate.ts';
 import type { Policy } from '../../../shared/fleet/policy.ts';
-import type { DisruptionRecord } from '../../../shared/fleet/zones/zone-state.ts';
+import type { DisruptionRecord } from '../../../shared/fleet/zone-state.ts';
 
 /** `sinceMs`: epoch milliseconds; 0 before the first tick of node-monitor. */
 export type WorkloadHold =

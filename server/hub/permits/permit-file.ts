@@ -6,8 +6,7 @@
  *
  * A row is written before its decision has an effect. A copy of another cluster deletes none of them: a uid is unique.
  */
-import { controlPages } from '../../../shared/store/control-pages.ts';
-import type { ItemKey, ItemStore } from '../../../shared/store/item-store.ts';
+import { controlPages, type ItemKey, type ItemStore } from '../../../shared/store/item-store.ts';
 import type { Move, PermitChange, PermitRecords } from './site-permits.ts';
 
 const PARTITION = 'permits';

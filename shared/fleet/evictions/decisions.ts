@@ -11,7 +11,7 @@ import {
 } from '../../decisions/record-parts.ts';
 import { defined } from '../../defined.ts';
 import { rfc3339 } from '../../kubernetes/rfc3339.ts';
-import type { GateReason, GateVerdict } from '../marks/gate.ts';
+import type { GateReason, GateVerdict } from '../gate.ts';
 import type { Policy } from '../policy.ts';
 import type { NoExecuteTaint } from '../taints/taint-times.ts';
 import type { NodeSigns } from './removal-time.rule.ts';

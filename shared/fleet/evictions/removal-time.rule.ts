@@ -13,8 +13,7 @@
 import type { ConditionStatus } from '../../kubernetes/kubernetes.ts';
 import { rfc3339 } from '../../kubernetes/rfc3339.ts';
 import { type TickGapPolicy, tickGapMaxMs } from '../../ticks/tick.ts';
-import { lastSignOfLifeMs, lastSpokeAtMs } from '../nodes/health.ts';
-import type { NodeHealth } from '../nodes/health-row.ts';
+import { lastSignOfLifeMs, lastSpokeAtMs, type NodeHealth } from '../nodes/health.ts';
 import { TAINT_UNREACHABLE } from '../taints/taint.ts';
 import type { NoExecuteTaint } from '../taints/taint-times.ts';
 import type { EvictionVerdict } from './eviction-time.rule.ts';

@@ -18,7 +18,7 @@
 import type { EventText } from '../../events/event-text.ts';
 import type { Toleration } from '../../kubernetes/kubernetes.ts';
 import { rfc3339 } from '../../kubernetes/rfc3339.ts';
-import type { GateVerdict } from '../marks/gate.ts';
+import type { GateVerdict } from '../gate.ts';
 import type { Policy } from '../policy.ts';
 import type { NoExecuteTaint } from '../taints/taint-times.ts';
 import { type EvictionVerdict, evictionVerdict, timerChange } from './eviction-time.rule.ts';

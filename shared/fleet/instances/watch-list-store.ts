@@ -10,7 +10,6 @@
  * read. Of a tick and an event that run at once, one is refused. Two answers are in a row only if no other was stored
  * in between.
  */
-
 import type { ConditionStatus } from '../../kubernetes/kubernetes.ts';
 import {
   all,
@@ -27,15 +26,15 @@ import {
   text,
   word,
 } from '../../store/attributes.ts';
-import { controlPages } from '../../store/control-pages.ts';
-import type {
-  Condition,
-  DeleteWrite,
-  Item,
-  ItemKey,
-  ItemStore,
-  PutWrite,
-  UpdateWrite,
+import {
+  type Condition,
+  controlPages,
+  type DeleteWrite,
+  type Item,
+  type ItemKey,
+  type ItemStore,
+  type PutWrite,
+  type UpdateWrite,
 } from '../../store/item-store.ts';
 import { ALONE } from '../../store/layout.ts';
 import type { DueRows } from '../../ticks/due-rows.ts';

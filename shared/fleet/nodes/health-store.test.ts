@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Item } from '../../store/item-store.ts';
 import { healthKey } from '../../store/layout.ts';
 import { memoryItemStore } from '../../store/memory/item-store.ts';
-import type { NodeHealth } from './health-row.ts';
+import type { NodeHealth } from './health.ts';
 import {
   confirmStatus,
   describeNode,

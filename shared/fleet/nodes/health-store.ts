@@ -1,5 +1,5 @@
 /**
- * Digests of Nodes in the `health` table (health-row.ts); its leases: lease-store.ts. Writes that belong to the commit
+ * Digests of Nodes in the `health` table (health.ts); its leases: lease-store.ts. Writes that belong to the commit
  * of a Node are returned as data, for the commit's `extra`.
  *
  * Concurrency: a beat is a single conditional update; a digest is written in the transaction of its Node. Both change
@@ -8,10 +8,18 @@
  */
 import { defined } from '../../defined.ts';
 import { all, below, type ChangedValues, changeOf, holds, namesOf } from '../../store/attributes.ts';
-import { readAll } from '../../store/bounded-reads.ts';
-import type { Condition, DeleteWrite, Item, ItemPosition, ItemStore, UpdateWrite } from '../../store/item-store.ts';
-import { SCAN_SEGMENTS_MAX, StoreFault } from '../../store/item-store.ts';
+import {
+  type Condition,
+  type DeleteWrite,
+  type Item,
+  type ItemPosition,
+  type ItemStore,
+  SCAN_SEGMENTS_MAX,
+  StoreFault,
+  type UpdateWrite,
+} from '../../store/item-store.ts';
 import { healthKey, healthPartitions } from '../../store/layout.ts';
+import { readAll } from '../../store/merge-pages.ts';
 import {
   COUNTERS,
   DIGEST,
@@ -21,7 +29,7 @@ import {
   type NodeHealth,
   nodeHealthOf,
   rowExists,
-} from './health-row.ts';
+} from './health.ts';
 import type { HeartbeatTimes } from './heartbeat-times.ts';
 
 /** Pages of one shard, or of one segment of a scan with the most segments: 1 MB each, about 5,000 nodes. */

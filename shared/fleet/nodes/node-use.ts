@@ -12,8 +12,15 @@
 import { countedText } from '../../kinds/pods/counted-resources.ts';
 import type { KubePod } from '../../kinds/types.ts';
 import { is, lacks } from '../../store/attributes.ts';
-import { controlPages } from '../../store/control-pages.ts';
-import type { Condition, DeleteWrite, ItemKey, ItemStore, TransactWrite, UpdateWrite } from '../../store/item-store.ts';
+import {
+  type Condition,
+  controlPages,
+  type DeleteWrite,
+  type ItemKey,
+  type ItemStore,
+  type TransactWrite,
+  type UpdateWrite,
+} from '../../store/item-store.ts';
 import { shardOf } from '../../store/layout.ts';
 import { nodeNameOf } from '../../store/object-record.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { controlledFleet } from '../../../test/support/controlled-fleet.ts';
 import type { KubeNode } from '../../kinds/types.ts';
 import { healthKey } from '../../store/layout.ts';
-import { COUNTERS } from './health-row.ts';
+import { COUNTERS } from './health.ts';
 import { ALL_ZONES, announceServices, SERVICES_ANNOTATION, settleServiceReader } from './service-readers.ts';
 
 const routes = (node: KubeNode): KubeNode => ({

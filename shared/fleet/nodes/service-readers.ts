@@ -17,11 +17,16 @@
  */
 import type { KubeNode } from '../../kinds/types.ts';
 import { any, changeOf, holds, number, present, readRow, text } from '../../store/attributes.ts';
-import { controlPages } from '../../store/control-pages.ts';
-import type { Condition, ItemKey, ItemStore, UpdateWrite } from '../../store/item-store.ts';
+import {
+  type Condition,
+  controlPages,
+  type ItemKey,
+  type ItemStore,
+  type UpdateWrite,
+} from '../../store/item-store.ts';
 import { healthKey } from '../../store/layout.ts';
 import { UNBOUNDED, workThrough } from '../../ticks/bounded-work.ts';
-import { COUNTERS, rowExists } from './health-row.ts';
+import { COUNTERS, rowExists } from './health.ts';
 import { BETA_ZONE_LABEL, ZONE_LABEL } from './zone.ts';
 
 /** On a Node: its agent routes Services. The value names how, and is not evaluated. */

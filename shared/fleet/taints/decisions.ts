@@ -5,7 +5,7 @@ import { aboutNode, type NodeIdentity } from '../../decisions/record-parts.ts';
 import { defined } from '../../defined.ts';
 import type { ConditionStatus, NodeCondition, Taint } from '../../kubernetes/kubernetes.ts';
 import { rfc3339 } from '../../kubernetes/rfc3339.ts';
-import type { NodeHealth } from '../nodes/health-row.ts';
+import type { NodeHealth } from '../nodes/health.ts';
 import { DEFAULT_PROFILE, PROFILE_ANNOTATION, policyOf, profileNameOf, selectedKeys } from '../nodes/node-profile.ts';
 import { PLANNED_REASON_ANNOTATION, plannedUntilMs } from '../nodes/planned-silence.ts';
 import type { NodeProfile, Policy } from '../policy.ts';

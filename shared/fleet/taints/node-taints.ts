@@ -10,7 +10,7 @@
 import type { ConditionStatus, NodeCondition, Taint } from '../../kubernetes/kubernetes.ts';
 import { parseRfc3339, rfc3339RoundedUp } from '../../kubernetes/rfc3339.ts';
 import { conditionOf, REASON_NEVER_UPDATED, readyStatusOf } from '../nodes/conditions.ts';
-import type { NodeHealth } from '../nodes/health-row.ts';
+import type { NodeHealth } from '../nodes/health.ts';
 import {
   addTaint,
   findTaint,

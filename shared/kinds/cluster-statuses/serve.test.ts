@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type ApiInMemory, apiInMemory, TABLE } from '../../../test/support/api-in-memory.ts';
-import { UNTRIED_GATE } from '../../fleet/marks/gate.ts';
-import { fleetStore } from '../../fleet/zones/fleet-store.ts';
-import { NO_DISRUPTION } from '../../fleet/zones/zone-state.ts';
+import { fleetStore } from '../../fleet/fleet-store.ts';
+import { UNTRIED_GATE } from '../../fleet/gate.ts';
+import { NO_DISRUPTION } from '../../fleet/zone-state.ts';
 
 const PATH = '/apis/nodekeeper.dev/v1alpha1/clusterstatuses';
 let api: ApiInMemory;

@@ -1,10 +1,10 @@
 /** The state of the cluster as its controllers see it, read-only: one object. */
 
 import { defined } from '../../defined.ts';
-import { gateVerdictFor } from '../../fleet/marks/gate.ts';
+import type { FleetState } from '../../fleet/fleet-store.ts';
+import { gateVerdictFor } from '../../fleet/gate.ts';
 import { policyOf, profileNames } from '../../fleet/nodes/node-profile.ts';
 import type { Policy } from '../../fleet/policy.ts';
-import type { FleetState } from '../../fleet/zones/fleet-store.ts';
 import { ageSince } from '../../kubernetes/age.ts';
 import { apiVersionOf } from '../../kubernetes/api-version.ts';
 import { nameColumn, textColumn } from '../../kubernetes/columns.ts';

@@ -1,12 +1,10 @@
 /** The read-only storage of the one ClusterStatus: a strongly consistent read of one item, and half a unit. */
-
 import type { KindStorage } from '../../api/kind-storage.ts';
 import { readOnlyStorage } from '../../api/read-only-storage.ts';
 import type { ResourceStorage } from '../../api/resource-storage.ts';
 import type { Clock } from '../../clock.ts';
+import { type FleetStore, fleetStore } from '../../fleet/fleet-store.ts';
 import type { Policy } from '../../fleet/policy.ts';
-import type { FleetStore } from '../../fleet/zones/fleet-store.ts';
-import { fleetStore } from '../../fleet/zones/fleet-store.ts';
 import type { ItemStore } from '../../store/item-store.ts';
 import { RESOURCE_VERSIONS_PER_MS } from '../../store/layout.ts';
 import { readForm } from '../../watches/stream-form-store.ts';

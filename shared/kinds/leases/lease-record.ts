@@ -6,7 +6,7 @@
  */
 
 import { defined } from '../../defined.ts';
-import { DIGEST, hasDigest, hasLease, LEASE } from '../../fleet/nodes/health-row.ts';
+import { DIGEST, hasDigest, hasLease, LEASE } from '../../fleet/nodes/health.ts';
 import { HEARTBEAT_URL_ANNOTATION } from '../../fleet/nodes/heartbeat-url.ts';
 import {
   BEAT_INTERVAL_ANNOTATION,
@@ -15,7 +15,7 @@ import {
   LEASE_DURATION_ANNOTATION,
 } from '../../fleet/nodes/node-profile.ts';
 import { parseUsage, USAGE_ANNOTATION } from '../../fleet/nodes/node-usage.ts';
-import { SILENT_MACHINES_ANNOTATION } from '../../fleet/witnesses/silent-machines.ts';
+import { SILENT_MACHINES_ANNOTATION } from '../../fleet/silent-machines.ts';
 import { canonicalMicroTime, formatTime, parseTimeMs } from '../../kubernetes/time.ts';
 import { changeOf, readRow } from '../../store/attributes.ts';
 import type { Item } from '../../store/item-store.ts';

@@ -1,14 +1,19 @@
 /**
- * Leases of nodes in the `health` table (health-row.ts, lease-record.ts). A beat is one conditional update of a row;
+ * Leases of nodes in the `health` table (health.ts, lease-record.ts). A beat is one conditional update of a row;
  * the digest of the Node, in the same row, sets other attributes (health-store.ts).
  */
 import { defined } from '../../defined.ts';
-import { DIGEST, hasDigest, hasLease, holdsLease, LEASE, RECEIVED_AT_MS } from '../../fleet/nodes/health-row.ts';
+import { DIGEST, hasDigest, hasLease, holdsLease, LEASE, RECEIVED_AT_MS } from '../../fleet/nodes/health.ts';
 import { scanSmallTable } from '../../fleet/nodes/health-store.ts';
 import { all, changeOf, holds, lacks, namesOf } from '../../store/attributes.ts';
-import type { Item, ItemStore, ItemUpdater, WriteOutcome } from '../../store/item-store.ts';
-import { StoreFault } from '../../store/item-store.ts';
-import { compareKeys } from '../../store/key-order.ts';
+import {
+  compareKeys,
+  type Item,
+  type ItemStore,
+  type ItemUpdater,
+  StoreFault,
+  type WriteOutcome,
+} from '../../store/item-store.ts';
 import { healthKey, healthPartitions, RESOURCE_VERSIONS_PER_MS } from '../../store/layout.ts';
 import { mergePages } from '../../store/merge-pages.ts';
 import type { LeaseChange } from './lease-record.ts';

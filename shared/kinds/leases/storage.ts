@@ -2,20 +2,18 @@
  * The storage of node leases: rows of the `health` table, with the digest of their Node. Other leases are objects that
  * are renewed at one write unit.
  */
-
 import type { KindStorage } from '../../api/kind-storage.ts';
 import { splitStorage } from '../../api/object-storage.ts';
 import type { ResourceStorage, WriteResult } from '../../api/resource-storage.ts';
 import type { Clock, RandomSource } from '../../clock.ts';
 import { defined } from '../../defined.ts';
-import { hasLease } from '../../fleet/nodes/health-row.ts';
+import { hasLease } from '../../fleet/nodes/health.ts';
 import { NAME_LENGTH_MAX } from '../../kubernetes/kubernetes.ts';
 import type { ItemStore } from '../../store/item-store.ts';
 import type { KubeObject } from '../types.ts';
 import { leaseChangeOf } from './lease-change.ts';
 import { leaseOf } from './lease-record.ts';
-import type { LeaseStore, LeaseWriteOutcome } from './lease-store.ts';
-import { leaseStore } from './lease-store.ts';
+import { type LeaseStore, type LeaseWriteOutcome, leaseStore } from './lease-store.ts';
 import { isRenewal, renewObject } from './renew-object.ts';
 import { LEASE_NAMESPACE } from './resource.ts';
 import { leases } from './serve.ts';

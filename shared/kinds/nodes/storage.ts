@@ -9,7 +9,7 @@ import type { KindStorage } from '../../api/kind-storage.ts';
 import type { ResourceStorage, WriteResult } from '../../api/resource-storage.ts';
 import type { Clock } from '../../clock.ts';
 import { readyStatusOf } from '../../fleet/nodes/conditions.ts';
-import { heartbeatTimesOf } from '../../fleet/nodes/health-row.ts';
+import { heartbeatTimesOf } from '../../fleet/nodes/health.ts';
 import { confirmStatus, readHeartbeatTimes, statusReceived } from '../../fleet/nodes/health-store.ts';
 import { type HeartbeatTimes, movedTimes, shownNode, storedNode } from '../../fleet/nodes/heartbeat-times.ts';
 import { withProfile, withSilenceMarks } from '../../fleet/nodes/node-digest.ts';

@@ -10,7 +10,7 @@
  *
  * Cost: two write units to ask, one to remove the row. A cluster without such volumes has no rows and reads none.
  */
-import { COUNTERS, rowExists } from '../../fleet/nodes/health-row.ts';
+import { COUNTERS, rowExists } from '../../fleet/nodes/health.ts';
 import type { ItemKey, ItemStore, UpdateWrite } from '../../store/item-store.ts';
 import { healthKey } from '../../store/layout.ts';
 

@@ -12,7 +12,7 @@
  * for each KB of compressed output one to write and one to delete.
  */
 import { defined } from '../../defined.ts';
-import { COUNTERS, rowExists } from '../../fleet/nodes/health-row.ts';
+import { COUNTERS, rowExists } from '../../fleet/nodes/health.ts';
 import { all, any, is, lacks } from '../../store/attributes.ts';
 import type { Condition, Item, ItemKey, ItemStore, UpdateWrite } from '../../store/item-store.ts';
 import { healthKey } from '../../store/layout.ts';

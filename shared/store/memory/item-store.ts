@@ -4,20 +4,19 @@
  * Each operation is applied completely at the moment of the call, so a simulation is deterministic. The store can
  * report the units of each request, and keep the changes of a table for stream handlers.
  */
-
-import type {
-  ConsumedUnits,
-  Item,
-  ItemKey,
-  ItemStore,
-  TableName,
-  TransactOutcome,
-  TransactWrite,
-  Write,
-  WriteOptions,
-  WriteOutcome,
+import {
+  type ConsumedUnits,
+  checkSegment,
+  type Item,
+  type ItemKey,
+  type ItemStore,
+  type TableName,
+  type TransactOutcome,
+  type TransactWrite,
+  type Write,
+  type WriteOptions,
+  type WriteOutcome,
 } from '../item-store.ts';
-import { checkSegment } from '../request-limits.ts';
 import { changeOf, type StoreChange } from '../writes/store-change.ts';
 import { decideTransaction, decideWrite, type WriteEffect } from '../writes/write-decision.ts';
 import { checkKey } from '../writes/written-item.ts';

@@ -1,6 +1,5 @@
 /** Pages of Query and Scan over partitions in memory. */
-import type { Item, ItemPosition, QueryRequest, ScanRequest } from '../item-store.ts';
-import { compareKeys } from '../key-order.ts';
+import { compareKeys, type Item, type ItemPosition, type QueryRequest, type ScanRequest } from '../item-store.ts';
 import { weightOf } from '../writes/item-weight.ts';
 import { PageItems, segmentOf } from '../writes/page-items.ts';
 import { type Partition, type Partitions, positionAfter, positionOf } from './partitions.ts';

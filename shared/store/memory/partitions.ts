@@ -1,6 +1,5 @@
 /** The items of one table by partition key, each partition in order of its sort keys. */
-import type { Item } from '../item-store.ts';
-import { compareKeys } from '../key-order.ts';
+import { compareKeys, type Item } from '../item-store.ts';
 
 export interface Partition {
   readonly items: Map<string, Item>;

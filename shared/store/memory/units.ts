@@ -1,7 +1,6 @@
 /** Read and write units of the requests in memory, as DynamoDB bills them. */
 import { WRITE_UNIT_BYTES } from '../item-size.ts';
-import type { ConsumedUnits, Item, ItemKey, TableName, Write } from '../item-store.ts';
-import { keyText } from '../request-limits.ts';
+import { type ConsumedUnits, type Item, type ItemKey, keyText, type TableName, type Write } from '../item-store.ts';
 import { weightOf, writtenBytes } from '../writes/item-weight.ts';
 import type { WriteEffect } from '../writes/write-decision.ts';
 

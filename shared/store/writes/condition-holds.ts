@@ -1,6 +1,5 @@
 /** Conditions of writes, evaluated as DynamoDB evaluates them. */
-import { type AttributeValue, type Condition, type Item, StoreFault } from '../item-store.ts';
-import { compareKeys } from '../key-order.ts';
+import { type AttributeValue, type Condition, compareKeys, type Item, StoreFault } from '../item-store.ts';
 
 /** Whether an item satisfies a condition. An item that does not exist is `undefined`. */
 export function conditionHolds(condition: Condition, item: Item | undefined): boolean {

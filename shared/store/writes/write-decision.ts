@@ -4,6 +4,7 @@
  */
 import { TRANSACT_BYTES_MAX } from '../item-size.ts';
 import {
+  checkTransaction,
   type Item,
   type ItemKey,
   StoreFault,
@@ -13,7 +14,6 @@ import {
   type WriteOptions,
   type WriteOutcome,
 } from '../item-store.ts';
-import { checkTransaction } from '../request-limits.ts';
 import { conditionHolds } from './condition-holds.ts';
 import { writtenBytes } from './item-weight.ts';
 import { checkKey, itemAfter } from './written-item.ts';

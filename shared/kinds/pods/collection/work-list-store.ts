@@ -14,10 +14,9 @@
  * only a hint: every effect is decided again from live objects.
  */
 import { defined } from '../../../defined.ts';
-import { nodeHealthOf } from '../../../fleet/nodes/health-row.ts';
+import { nodeHealthOf } from '../../../fleet/nodes/health.ts';
 import { is } from '../../../store/attributes.ts';
-import { controlPages } from '../../../store/control-pages.ts';
-import type { Item, ItemKey, ItemStore } from '../../../store/item-store.ts';
+import { controlPages, type Item, type ItemKey, type ItemStore } from '../../../store/item-store.ts';
 import { healthKey, nodePodsPartition, objectSortKey } from '../../../store/layout.ts';
 
 const PARTITION = 'pod-gc';
