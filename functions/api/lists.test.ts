@@ -14,6 +14,7 @@ import {
   READY,
   TABLE,
 } from '../../test/support/api-in-memory.ts';
+import { jsonList } from './verbs/read-calls.ts';
 
 const namesIn = (body: { items: { metadata: { name: string } }[] }) => body.items.map((each) => each.metadata.name);
 
@@ -365,4 +366,26 @@ describe('a name that no object can have', () => {
     const path = '/api/v1/namespaces/default/serviceaccounts/default/token';
     expect((await apiInMemory().send('POST', path, { body: { spec } })).code).toBe(404);
   });
+});
+
+it('a list is the JSON of it, and a long one is written in several turns of the event loop', async () => {
+  const list = (count: number) => ({ kind: 'NodeList', items: Array(count).fill({ text: 'x'.repeat(10_000) }) });
+  for (const [count, least] of [
+    [0, 0],
+    [2, 0],
+    [100, 3],
+  ] as const) {
+    let turns = 0;
+    let isOver = false;
+    const onTurn = (): void => {
+      turns += 1;
+      if (!isOver) setImmediate(onTurn);
+    };
+    setImmediate(onTurn);
+    const answer = await jsonList(200, list(count), { warning: 'w' });
+    isOver = true;
+    expect(answer.body === JSON.stringify(list(count))).toBe(true);
+    expect(answer.headers).toMatchObject({ 'content-type': 'application/json', warning: 'w' });
+    expect(turns).toBeGreaterThanOrEqual(least);
+  }
 });

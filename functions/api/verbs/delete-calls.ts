@@ -30,12 +30,13 @@ import {
   optionsFault,
   wholeNumberOf,
 } from '../../../shared/kubernetes/request/request.ts';
-import { isStatusError, json, jsonList, warningHeaders } from '../../../shared/kubernetes/request/respond.ts';
+import { isStatusError, json, warningHeaders } from '../../../shared/kubernetes/request/respond.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { admitWrite } from '../admission/admit-write.ts';
 import { deleteNamespace } from '../admission/delete-namespace.ts';
 import type { ServeDependencies } from '../dependencies.ts';
 import { type DecideDeletion, type DeletedObject, type DeleteOptions, deleteObject } from './delete-object.ts';
+import { jsonList } from './read-calls.ts';
 import { readObject } from './read-object.ts';
 import type { WriteOptions } from './write-options.ts';
 

@@ -1,4 +1,5 @@
 /** GET of one object and of a list. */
+import { setImmediate as turn } from 'node:timers/promises';
 
 import { type Call, type ReadDependencies, selectorsOf } from '../../../shared/api/call.ts';
 import { listObjects } from '../../../shared/api/list-objects.ts';
@@ -14,7 +15,7 @@ import { effectOf } from '../../../shared/kinds/effects.ts';
 import type { HttpResponse } from '../../../shared/kubernetes/request/http.ts';
 import { checkListOptions, refuseFutureVersion } from '../../../shared/kubernetes/request/list-options.ts';
 import { limitOf } from '../../../shared/kubernetes/request/request.ts';
-import { json, jsonList, warningHeaders } from '../../../shared/kubernetes/request/respond.ts';
+import { json, warningHeaders } from '../../../shared/kubernetes/request/respond.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { refuseForeign } from '../admission/restrict-node.ts';
 
@@ -59,4 +60,28 @@ export async function list(dependencies: ReadDependencies, call: Call): Promise<
     limit = Math.max(1, Math.floor((listed.items.length * RESPONSE_BYTES_MAX * FIT_MARGIN) / bytes));
   }
   throw status.internalError('a list does not fit into one response');
+}
+
+/** What one turn of the event loop writes of a list. Characters. */
+const TURN_CHARACTERS = 250_000;
+
+/** `json` for a list, which ends with its array. A process serves others between the parts of a long one. */
+export async function jsonList(
+  code: number,
+  list: object,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<HttpResponse> {
+  const [name, items] = Object.entries(list).at(-1) as [string, readonly unknown[]];
+  const texts: string[] = [];
+  let characters = 0;
+  for (const item of items) {
+    const text = JSON.stringify(item);
+    texts.push(text);
+    characters += text.length;
+    if (characters < TURN_CHARACTERS) continue;
+    characters = 0;
+    await turn();
+  }
+  const { body, ...empty } = json(code, { ...list, [name]: [] }, headers);
+  return { ...empty, body: `${body.slice(0, -2)}${texts.join(',')}]}` };
 }

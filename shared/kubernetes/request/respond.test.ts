@@ -1,6 +1,6 @@
 import { validateHeaderValue } from 'node:http';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { jsonList, warningHeaders } from './respond.ts';
+import { warningHeaders } from './respond.ts';
 
 const warning = (...texts: string[]): string | undefined => warningHeaders(texts)['warning'];
 
@@ -32,26 +32,4 @@ it('escapes no more of a text than it sends', () => {
   const lengths = replaced.mock.contexts.map((text) => String(text).length);
   expect(lengths.length).toBeGreaterThan(0);
   expect(Math.max(...lengths)).toBeLessThan(10_000);
-});
-
-it('a list is the JSON of it, and a long one is written in several turns of the event loop', async () => {
-  const list = (count: number) => ({ kind: 'NodeList', items: Array(count).fill({ text: 'x'.repeat(10_000) }) });
-  for (const [count, least] of [
-    [0, 0],
-    [2, 0],
-    [100, 3],
-  ] as const) {
-    let turns = 0;
-    let isOver = false;
-    const onTurn = (): void => {
-      turns += 1;
-      if (!isOver) setImmediate(onTurn);
-    };
-    setImmediate(onTurn);
-    const answer = await jsonList(200, list(count), { warning: 'w' });
-    isOver = true;
-    expect(answer.body === JSON.stringify(list(count))).toBe(true);
-    expect(answer.headers).toMatchObject({ 'content-type': 'application/json', warning: 'w' });
-    expect(turns).toBeGreaterThanOrEqual(least);
-  }
 });

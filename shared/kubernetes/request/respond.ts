@@ -1,6 +1,5 @@
 /** Answers: objects, lists, tables and Status objects, always as JSON. */
 
-import { setImmediate as turn } from 'node:timers/promises';
 import { type KubeStatus, StatusError } from '../status.ts';
 import type { HttpResponse } from './http.ts';
 
@@ -8,30 +7,6 @@ const JSON_HEADERS = { 'content-type': 'application/json', 'cache-control': 'no-
 
 export function json(code: number, body: unknown, headers: Readonly<Record<string, string>> = {}) {
   return { status: code, headers: { ...JSON_HEADERS, ...headers }, body: JSON.stringify(body) };
-}
-
-/** What one turn of the event loop writes of a list. Characters. */
-const TURN_CHARACTERS = 250_000;
-
-/** `json` for a list, which ends with its array. A process serves others between the parts of a long one. */
-export async function jsonList(
-  code: number,
-  list: object,
-  headers: Readonly<Record<string, string>> = {},
-): Promise<HttpResponse> {
-  const [name, items] = Object.entries(list).at(-1) as [string, readonly unknown[]];
-  const texts: string[] = [];
-  let characters = 0;
-  for (const item of items) {
-    const text = JSON.stringify(item);
-    texts.push(text);
-    characters += text.length;
-    if (characters < TURN_CHARACTERS) continue;
-    characters = 0;
-    await turn();
-  }
-  const { body, ...empty } = json(code, { ...list, [name]: [] }, headers);
-  return { ...empty, body: `${body.slice(0, -2)}${texts.join(',')}]}` };
 }
 
 /** A Status as an answer. 429 carries Retry-After only when the Status says so: Go clients retry silently with it. */
