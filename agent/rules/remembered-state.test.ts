@@ -24,6 +24,14 @@ it('has no part of a pod that a report of its status changes', () => {
   expect(rememberedPod(reported)).toEqual(rememberedPod(pod));
 });
 
+it('has the start of a pod with a deadline, which passes also while the machine has no power', () => {
+  const status = { phase: 'Running', startTime: '2026-01-01T00:00:00Z' } as const;
+  expect(rememberedPod({ ...pod, status })).not.toHaveProperty('status');
+  const limited = { ...pod, spec: { ...pod.spec!, activeDeadlineSeconds: 60 } };
+  expect(rememberedPod(limited)).not.toHaveProperty('status');
+  expect(rememberedPod({ ...limited, status }).status).toEqual({ startTime: status.startTime });
+});
+
 it.each([
   ['another node', stateText({ ...OWNER, nodeName: 'edge-2' }, state, undefined), 'its nodeName is "edge-2"'],
   ['another cluster', stateText({ ...OWNER, clusterId: 'd' }, state, undefined), 'its clusterId is "d"'],

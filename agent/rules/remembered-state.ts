@@ -37,7 +37,7 @@ export interface RememberedSecrets {
 }
 
 export interface RememberedPods {
-  /** Without status and version: a report of ours changes nothing that must be remembered. */
+  /** Without version, and of the status only the start of a pod with a deadline: no other report of ours matters. */
   readonly pods: readonly KubePod[];
   readonly configMaps: readonly RememberedObject[];
   /** Address of this machine for its pods; absent before the Node had one. */
@@ -79,9 +79,10 @@ export function statesOf(reads: readonly GenerationRead[], owner: Owner): States
 }
 
 /** The parts of a pod that decide what runs. */
-export function rememberedPod({ status: _, metadata, ...pod }: KubePod): KubePod {
-  const { resourceVersion: __, managedFields: ___, generation: ____, ...kept } = metadata;
-  return { ...pod, metadata: kept };
+export function rememberedPod({ status, metadata, ...pod }: KubePod): KubePod {
+  const { resourceVersion: _, managedFields: __, generation: ___, ...kept } = metadata;
+  const startTime = pod.spec?.activeDeadlineSeconds === undefined ? undefined : status?.startTime;
+  return { ...pod, metadata: kept, ...(startTime && { status: { startTime } }) };
 }
 
 export function stateText({ nodeName, clusterId }: Owner, state: RememberedPods, sealed: string | undefined): string {
