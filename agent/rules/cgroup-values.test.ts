@@ -196,6 +196,21 @@ describe('the OOM score of a container', () => {
     const [container] = containersOf(each);
     expect(container === undefined ? undefined : oomScoreAdjust(each, container, 8 * GIB)).toBe(score);
   });
+
+  it('counts what the pod requests beyond its containers in equal parts, and a sidecar at least as its containers', () => {
+    const container = (name: string, memory?: string) => ({ name, resources: { requests: memory ? { memory } : {} } });
+    const each: KubePod = {
+      metadata: { name: 'p', uid: 'u' },
+      spec: {
+        resources: { requests: { memory: '4Gi' } },
+        initContainers: [{ ...container('sidecar'), restartPolicy: 'Always' }, container('init')],
+        containers: [container('small', '1Gi'), container('large', '2Gi')],
+      },
+    };
+    const scores = containersOf(each).map((one) => [one.name, oomScoreAdjust(each, one, 8 * GIB)]);
+    // Each has a quarter of the last GiB.
+    expect(Object.fromEntries(scores)).toEqual({ sidecar: 844, init: 969, small: 844, large: 719 });
+  });
 });
 
 describe('a list of processors', () => {

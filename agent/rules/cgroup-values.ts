@@ -192,12 +192,25 @@ export function allPodsFiles({ capacity, systemReserved, kubeReserved, enforced 
 const OOM_SCORE_LAST = -997;
 const OOM_SCORE_FIRST = 1_000;
 
+/** Each container's part of the memory that the pod requests beyond its containers (remainingPodMemReqPerContainer). */
+function unassignedBytes(pod: KubePod, containers: number): number {
+  const requested = bytes(pod.spec?.resources?.requests?.['memory']);
+  if (requested === 0) return 0;
+  const { resources: _, overhead: __, ...spec } = pod.spec!;
+  return Math.trunc((requested - Number(podRequests({ ...pod, spec }).get('memory') ?? 0n)) / containers);
+}
+
 /** oom_score_adj of a container's processes: the kernel kills the highest first (GetContainerOOMScoreAdjust). */
 export function oomScoreAdjust(pod: KubePod, container: Container, nodeMemoryBytes: number): number {
   const qosClass = podQosClass(pod);
   if (isCriticalPod(pod) || qosClass === 'Guaranteed') return OOM_SCORE_LAST;
   if (qosClass === 'BestEffort' || nodeMemoryBytes <= 0) return OOM_SCORE_FIRST;
-  const share = Math.trunc((1_000 * bytes(container.requests['memory'])) / nodeMemoryBytes);
+  const containers = containersOf(pod);
+  const requestOf = ({ requests }: Container): number => bytes(requests['memory']);
+  // A sidecar is killed after the containers that it serves.
+  const least = container.kind === 'restartable' ? containers.filter(({ kind }) => kind === 'app').map(requestOf) : [];
+  const request = Math.max(requestOf(container), least.length === 0 ? 0 : Math.min(...least));
+  const share = Math.trunc((1_000 * (request + unassignedBytes(pod, containers.length))) / nodeMemoryBytes);
   const score = OOM_SCORE_FIRST - share;
   // Above a Guaranteed pod that uses all memory, and below BestEffort pods.
   return Math.min(OOM_SCORE_FIRST - 1, Math.max(OOM_SCORE_FIRST + OOM_SCORE_LAST, score));
