@@ -3,6 +3,7 @@ import { defined } from '../../shared/defined.ts';
 import type { KubeNode } from '../../shared/kinds/types.ts';
 import { parseMetrics, sampleValue } from './metrics-text.ts';
 import { byName, cellOf, cellText, letterOf, lookOf } from './node-cell.ts';
+import { oldestPendingTitle } from './pods.ts';
 import { type PodSummary, replacementsOf } from './replacements.ts';
 import { whyNodesAreReadOnly } from './rights.ts';
 import { beatsByProfile, costItems, intervalsText, pageDollarsPerDay } from './running-cost.ts';
@@ -280,4 +281,9 @@ describe('a word that is ours', () => {
   it('is found in a subject', () => {
     expect([termIn('Total disruption'), termIn('Zone a')]).toEqual(['total disruption', undefined]);
   });
+});
+
+it('the oldest pending pod is of the pods that were read, where there are more', () => {
+  expect(oldestPendingTitle(undefined)).toBe('Oldest pending pod');
+  expect(oldestPendingTitle(2_000)).toBe('Oldest of the first 2000 pending pods');
 });

@@ -28,6 +28,10 @@ export const pendingPods = (pods: readonly PodSummary[]): readonly PodSummary[] 
 
 export const oldestPending = (pods: readonly PodSummary[]): PodSummary | undefined => pendingPods(pods)[0];
 
+/** `cutAt`: the number of pods that were read, by name, if there are more. */
+export const oldestPendingTitle = (cutAt: number | undefined): string =>
+  cutAt === undefined ? 'Oldest pending pod' : `Oldest of the first ${cutAt} pending pods`;
+
 export interface DeploymentSummary {
   readonly namespace: string;
   readonly name: string;

@@ -25,6 +25,8 @@ export interface ClusterView {
   readonly status: KubeClusterStatus['status'];
   readonly metrics: Samples;
   readonly oldestPendingPod: PodSummary | undefined;
+  /** Pending pods that are read, if there are more. */
+  readonly pendingCutAt: number | undefined;
   /** What is stale and why, by source. */
   readonly problems: ReadonlyMap<string, Problem>;
   /** When the status of the cluster was last read. Epoch milliseconds. */
@@ -56,6 +58,7 @@ export function startClusterFeed(): ClusterFeed {
     status: undefined,
     metrics: new Map(),
     oldestPendingPod: undefined,
+    pendingCutAt: undefined,
     problems: new Map(),
     goodAtMs: undefined,
   };
@@ -180,12 +183,19 @@ const pollsOf = (change: Change): readonly Poll[] => [
     PENDING_MS,
     async () => {
       const pending: PodSummary[] = [];
+      let pendingCutAt: number | undefined;
       await readPages<KubePod>(
         '/api/v1/pods',
         { fieldSelector: 'spec.nodeName=,status.phase=Pending' },
-        { pagesMax: 4, onPage: (items) => pending.push(...items.map(podSummaryOf)) },
+        {
+          pagesMax: 4,
+          onPage: (items) => pending.push(...items.map(podSummaryOf)),
+          onCut: () => {
+            pendingCutAt = pending.length;
+          },
+        },
       );
-      change({ oldestPendingPod: oldestPending(pending) });
+      change({ oldestPendingPod: oldestPending(pending), pendingCutAt });
     },
   ],
 ];

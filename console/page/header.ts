@@ -2,7 +2,7 @@
 import { h, type JSX } from 'preact';
 import { parseTimeMs } from '../../shared/kubernetes/time.ts';
 import { type PageHealth, skewText } from '../model/page-health.ts';
-import { podKeyOf } from '../model/pods.ts';
+import { oldestPendingTitle, podKeyOf } from '../model/pods.ts';
 import { clusterClock } from './clock.ts';
 import type { ClusterView } from './cluster-feed.ts';
 import { Age, ClockTime, Explained, Fact, useNowMs } from './elements.ts';
@@ -85,13 +85,18 @@ function Ticks({ view: { status } }: { readonly view: ClusterView }): JSX.Elemen
     : h(Fact, { name }, h(Age, { sinceMs: lastMs }), ' ago');
 }
 
-function Pending({ view: { oldestPendingPod: pod, problems } }: { readonly view: ClusterView }): JSX.Element {
+function Pending({
+  view: { oldestPendingPod: pod, pendingCutAt, problems },
+}: {
+  readonly view: ClusterView;
+}): JSX.Element {
+  const name = oldestPendingTitle(pendingCutAt);
   if (pod === undefined) {
-    return h(Fact, { name: 'Oldest pending pod' }, problems.has('Pending pods') ? 'not known' : 'none');
+    return h(Fact, { name }, problems.has('Pending pods') ? 'not known' : 'none');
   }
   return h(
     Fact,
-    { name: 'Oldest pending pod' },
+    { name },
     h('a', { href: '#/pods?q=Pending' }, podKeyOf(pod)),
     ', ',
     h(Age, { sinceMs: pod.createdAtMs }),
