@@ -12,7 +12,7 @@ import { runInNewContext } from 'node:vm';
 import { composeHub, type Hub } from '../server/hub/compose-hub.ts';
 import { openSqliteStore } from '../server/store/sqlite-store.ts';
 import { changeSignals } from '../server/watches/change-signals.ts';
-import type { HttpRequest } from '../shared/kubernetes/request/http.ts';
+import type { HttpRequest } from '../shared/kubernetes/http.ts';
 import { followedCluster } from '../test/support/followed-cluster.ts';
 import { type Benchmark, type Report, readOptions, rounded, wholeNumber } from './benchmark.ts';
 import { slopeOf } from './slope.ts';

@@ -14,7 +14,7 @@ import { admitRequest } from '../shared/access/request-throttle.ts';
 import { scanHealth } from '../shared/fleet/nodes/health-store.ts';
 import { ZONE_LABEL } from '../shared/fleet/nodes/zone.ts';
 import { defaultPolicy } from '../shared/fleet/policy.ts';
-import type { HttpRequest, HttpResponse } from '../shared/kubernetes/request/http.ts';
+import type { HttpRequest, HttpResponse } from '../shared/kubernetes/http.ts';
 import { memoryItemStore } from '../shared/store/memory/item-store.ts';
 import { slotOf } from '../shared/ticks/tick.ts';
 import { headersOf } from '../simulation/access.ts';

@@ -10,7 +10,7 @@ import type { KubeAnswer, KubeApi, KubeRequest } from '../agent/ports/kube-api.t
 import type { AgentTime, Fraction } from '../agent/ports/time.ts';
 import { relayedRequest } from '../agent/rules/relay.ts';
 import { ZONE_LABEL } from '../shared/fleet/nodes/zone.ts';
-import type { HttpRequest, HttpResponse } from '../shared/kubernetes/request/http.ts';
+import type { HttpRequest, HttpResponse } from '../shared/kubernetes/http.ts';
 import { boundToken, headersOf } from '../simulation/access.ts';
 import { answered, kubeApi } from '../simulation/kube-requests.ts';
 import { never } from '../simulation/virtual-time.ts';

@@ -2,7 +2,7 @@
  * /healthz, /livez and /readyz of the process, in upstream's form. A live process answers; a ready one also writes,
  * ticks and is not behind. Source: kubernetes.io, "Kubernetes API health endpoints".
  */
-import type { HttpRequest, HttpResponse } from '../shared/kubernetes/request/http.ts';
+import type { HttpRequest, HttpResponse } from '../shared/kubernetes/http.ts';
 
 export interface HealthCheck {
   readonly name: string;

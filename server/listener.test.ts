@@ -5,7 +5,7 @@ import { request as httpsRequest } from 'node:https';
 import { connect as connectTls } from 'node:tls';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { makeAuthority, makeServerCertificate } from '../shared/host/certificate.ts';
-import type { HttpRequest } from '../shared/kubernetes/request/http.ts';
+import type { HttpRequest } from '../shared/kubernetes/http.ts';
 import { makeClientCertificate } from '../test/support/client-certificate.ts';
 import { until } from '../test/support/until.ts';
 import { type Answer, openListener } from './listener.ts';

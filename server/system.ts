@@ -10,7 +10,7 @@ import type { Authenticator } from '../shared/access/authenticator.ts';
 import { controllerObjects } from '../shared/admission/controller-objects.ts';
 import { beatTimesOf } from '../shared/fleet/nodes/node-profile.ts';
 import { gzipInThread } from '../shared/gzip.ts';
-import type { HttpRequest, HttpResponse } from '../shared/kubernetes/request/http.ts';
+import type { HttpRequest, HttpResponse } from '../shared/kubernetes/http.ts';
 import { type ControllerOptions, type FleetControllers, fleetControllers } from './fleet-controllers.ts';
 import { sha256 } from './sha256.ts';
 

@@ -7,7 +7,7 @@ import { isRenewal } from '../server/routes.ts';
 import type { Clock } from '../shared/clock.ts';
 import { defined } from '../shared/defined.ts';
 import { HEARTBEAT_URL_HEADER } from '../shared/fleet/nodes/heartbeat-url.ts';
-import type { HttpRequest, HttpResponse } from '../shared/kubernetes/request/http.ts';
+import type { HttpRequest, HttpResponse } from '../shared/kubernetes/http.ts';
 import { headersOf } from './access.ts';
 import { hashOf, seededFraction } from './seeded-random.ts';
 

@@ -3,7 +3,7 @@
  * well. A request that the cluster has served may have no answer, or a late one.
  */
 import { type Upstream, type UpstreamAnswer, UpstreamUnreachable } from '../server/hub/upstream.ts';
-import type { HttpRequest, HttpResponse } from '../shared/kubernetes/request/http.ts';
+import type { HttpRequest, HttpResponse } from '../shared/kubernetes/http.ts';
 import { CHANGE_READS, type ChangeRead, type ChangesOfResource } from '../shared/watches/change-read.ts';
 import type { FaultPlan } from './faults/catalogue.ts';
 import type { Functions } from './faults/processes.ts';

@@ -10,7 +10,7 @@
 import type { ServeWatch } from '../functions/watch/work.ts';
 import type { Clock } from '../shared/clock.ts';
 import type { KubeObject } from '../shared/kinds/types.ts';
-import type { HttpRequest, HttpResponse } from '../shared/kubernetes/request/http.ts';
+import type { HttpRequest, HttpResponse } from '../shared/kubernetes/http.ts';
 import { RESOURCE_VERSIONS_PER_MS } from '../shared/store/layout.ts';
 import { headersOf, OPERATOR } from './access.ts';
 import type { Mark } from './coverage.ts';

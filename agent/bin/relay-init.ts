@@ -9,7 +9,7 @@ import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { makeDirectory } from '../../shared/host/write-file.ts';
-import { subdomainErrors } from '../../shared/kubernetes/validate-names.ts';
+import { subdomainErrors } from '../../shared/kubernetes/validate-metadata.ts';
 import { makeRelayCertificate, makeSiteAuthority } from '../adapters/relay/certificates.ts';
 
 export const RELAY_USAGE = `Usage: nodekeeper-agent relay init --directory DIR --name NAME[,NAME…] [--port PORT]

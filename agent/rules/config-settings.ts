@@ -7,7 +7,7 @@ import { defined } from '../../shared/defined.ts';
 import { NODE_RUNTIME } from '../../shared/fleet/taints/taint.ts';
 import { isJsonObject } from '../../shared/kubernetes/json.ts';
 import type { Taint } from '../../shared/kubernetes/kubernetes.ts';
-import { labelErrors, subdomainErrors } from '../../shared/kubernetes/validate-names.ts';
+import { labelErrors, subdomainErrors } from '../../shared/kubernetes/validate-metadata.ts';
 import { nearName } from '../../shared/near-name.ts';
 import type { AgentConfig, TopologyPolicy } from '../config.ts';
 import {

@@ -11,7 +11,7 @@ import {
   type Quantity,
   type QuantityFormat,
 } from '../../shared/kubernetes/quantity.ts';
-import { qualifiedNameErrors } from '../../shared/kubernetes/validate-names.ts';
+import { qualifiedNameErrors } from '../../shared/kubernetes/validate-metadata.ts';
 import type { EvictionThresholds, ThresholdValue } from '../config.ts';
 
 export type ResourceTexts = Readonly<Record<string, string>>;

@@ -4,7 +4,7 @@
  */
 import { PLANNED_SILENCE_SECONDS_MAX } from '../../shared/fleet/nodes/planned-silence.ts';
 import { isJsonObject } from '../../shared/kubernetes/json.ts';
-import { subdomainErrors } from '../../shared/kubernetes/validate-names.ts';
+import { subdomainErrors } from '../../shared/kubernetes/validate-metadata.ts';
 import type { WitnessAddress } from '../ports/site.ts';
 import { parseIp } from './ip-address.ts';
 

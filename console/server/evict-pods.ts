@@ -3,9 +3,8 @@
  * has data on the node, stays. A PodDisruptionBudget may refuse.
  */
 import { MIRROR_POD_ANNOTATION } from '../../shared/access/node-restriction.ts';
-import { controllerOf } from '../../shared/kinds/controller-of.ts';
 import type { KubePod } from '../../shared/kinds/types.ts';
-import { recordOf, textOf } from '../../shared/kubernetes/normal-form.ts';
+import { controllerOf, recordOf, textOf } from '../../shared/kubernetes/normal-form.ts';
 import type { Upstream, UpstreamAnswer } from './upstream.ts';
 
 /** The page waits 30 s for an answer. Milliseconds. */

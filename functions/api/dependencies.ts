@@ -7,7 +7,7 @@ import type { Policy } from '../../shared/fleet/policy.ts';
 import type { ActingNodes } from '../../shared/kinds/effects.ts';
 import type { NamespacePolicies } from '../../shared/kinds/quotas/namespace-policies.ts';
 import type { KubeObject } from '../../shared/kinds/types.ts';
-import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/request/http.ts';
+import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/http.ts';
 import type { RefuseSigningRequest } from './access/signing-requester.ts';
 import type { AnswerNodeVolumes } from './agents/node-volumes.ts';
 import type { ReadHolders } from './agents/release-holders.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { CONTINUE_SECONDS_MAX } from '../../shared/api/list-objects.ts';
-import { RESPONSE_BYTES_MAX } from '../../shared/api/response-size.ts';
+import { RESPONSE_BYTES_MAX } from '../../shared/api/response-body.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import {
   type ApiInMemory,

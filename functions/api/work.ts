@@ -22,7 +22,7 @@ import type { CustomKinds } from '../../shared/kinds/custom-resources/kinds.ts';
 import type { ResourceDescriptor } from '../../shared/kinds/descriptor.ts';
 import { nodes } from '../../shared/kinds/nodes/serve.ts';
 import { findResource, resources } from '../../shared/kinds/registry.ts';
-import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/request/http.ts';
+import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/http.ts';
 import { readHistory } from '../../shared/store/store-history.ts';
 import type { EnrolDependencies } from './access/enrol-node.ts';
 import { answerEnrolment } from './access/enrolment.ts';

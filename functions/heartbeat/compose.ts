@@ -9,7 +9,7 @@ import { staticTokenAuthenticator } from '../../shared/access/static-tokens.ts';
 import type { Environment } from '../../shared/aws/controllers.ts';
 import { clientOptionsFrom } from '../../shared/aws/dynamodb-client.ts';
 import { systemBusyMs, systemClock, systemRandom, systemTimeLimit } from '../../shared/clock.ts';
-import { failedRequests } from '../../shared/kubernetes/request/log-throttle.ts';
+import { failedRequests } from '../../shared/kubernetes/log-throttle.ts';
 import { log } from '../../shared/observability/logger.ts';
 import { loadHeartbeatConfig } from './environment.ts';
 import { leanUpdater } from './lean-updater.ts';

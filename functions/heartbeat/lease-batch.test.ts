@@ -13,7 +13,7 @@ import {
 import { leaseChangeOf } from '../../shared/kinds/leases/lease-change.ts';
 import { createLease } from '../../shared/kinds/leases/lease-store.ts';
 import { LEASE_NAMESPACE } from '../../shared/kinds/leases/resource.ts';
-import type { HttpResponse } from '../../shared/kubernetes/request/http.ts';
+import type { HttpResponse } from '../../shared/kubernetes/http.ts';
 import { type ConsumedUnits, type ItemUpdater, StoreFault } from '../../shared/store/item-store.ts';
 import { healthKey } from '../../shared/store/layout.ts';
 import { type MemoryItemStore, memoryItemStore } from '../../shared/store/memory/item-store.ts';

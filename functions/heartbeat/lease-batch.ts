@@ -16,10 +16,9 @@ import {
   type LeaseBatchItem,
   PREFER_NEWS,
 } from '../../shared/fleet/nodes/lease-batch.ts';
+import { type HttpRequest, type HttpResponse, json, statusResponse } from '../../shared/kubernetes/http.ts';
 import { isJsonObject } from '../../shared/kubernetes/json.ts';
-import { mediaTypeOf, readJson, refuseTooLarge } from '../../shared/kubernetes/request/body.ts';
-import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/request/http.ts';
-import { json, statusResponse } from '../../shared/kubernetes/request/respond.ts';
+import { mediaTypeOf, readJson, refuseTooLarge } from '../../shared/kubernetes/request-body.ts';
 import type { KubeStatus } from '../../shared/kubernetes/status.ts';
 import * as status from '../../shared/kubernetes/status.ts';
 

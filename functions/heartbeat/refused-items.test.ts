@@ -6,7 +6,7 @@ import { LEASE_BATCH_API_VERSION, LEASE_BATCH_KIND, LEASE_BATCHES_PATH } from '.
 import { leaseChangeOf } from '../../shared/kinds/leases/lease-change.ts';
 import { createLease } from '../../shared/kinds/leases/lease-store.ts';
 import { LEASE_NAMESPACE } from '../../shared/kinds/leases/resource.ts';
-import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/request/http.ts';
+import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/http.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import { nodeKeyPair, nodeToken } from '../../test/support/node-key-pair.ts';
 import { serveHeartbeat } from './work.ts';

@@ -5,7 +5,7 @@
 import type { Clock } from '../../shared/clock.ts';
 import { parseSilentMachines } from '../../shared/fleet/silent-machines.ts';
 import { storeReport } from '../../shared/fleet/witness-report-store.ts';
-import type { NoteFault } from '../../shared/kubernetes/request/log-throttle.ts';
+import type { NoteFault } from '../../shared/kubernetes/log-throttle.ts';
 import type { ItemUpdater } from '../../shared/store/item-store.ts';
 
 /**

@@ -8,7 +8,7 @@ import { LOGS_VERSION_ANNOTATION, PODS_VERSION_ANNOTATION } from '../../shared/k
 import { createLease } from '../../shared/kinds/leases/lease-store.ts';
 import { LEASE_NAMESPACE } from '../../shared/kinds/leases/resource.ts';
 import { logsRequested } from '../../shared/kinds/pods/log-request-store.ts';
-import type { HttpResponse } from '../../shared/kubernetes/request/http.ts';
+import type { HttpResponse } from '../../shared/kubernetes/http.ts';
 import { STATUS_BYTES_MAX } from '../../shared/kubernetes/status-object.ts';
 import { type ConsumedUnits, StoreFault } from '../../shared/store/item-store.ts';
 import { healthKey } from '../../shared/store/layout.ts';

@@ -43,10 +43,25 @@ import { LEASE_NAMESPACE, LEASES } from '../../shared/kinds/leases/resource.ts';
 import { leaseMessages, leaseSchema } from '../../shared/kinds/leases/schema.ts';
 import { validateLease, validateLeaseSpec } from '../../shared/kinds/leases/validate.ts';
 import type { KubeObject } from '../../shared/kinds/types.ts';
+import {
+  type HttpRequest,
+  type HttpResponse,
+  isStatusError,
+  json,
+  statusResponse,
+  warningHeaders,
+} from '../../shared/kubernetes/http.ts';
 import { isJsonObject, setMember } from '../../shared/kubernetes/json.ts';
 import { NAME_LENGTH_MAX } from '../../shared/kubernetes/kubernetes.ts';
+import {
+  failedRequests,
+  type NoteFault,
+  type NoteRefusal,
+  refusedSignIns,
+} from '../../shared/kubernetes/log-throttle.ts';
 import { patchTransform } from '../../shared/kubernetes/patch/patch.ts';
 import { PROTOBUF_MEDIA_TYPE } from '../../shared/kubernetes/protobuf-envelope.ts';
+import { dryRunOf, parsePath, type ResourceTarget } from '../../shared/kubernetes/request.ts';
 import {
   decodeObject,
   fieldValidationOf,
@@ -57,12 +72,7 @@ import {
   readObjectBody,
   refuseOtherKind,
   refuseTooLarge,
-} from '../../shared/kubernetes/request/body.ts';
-import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/request/http.ts';
-import { failedRequests, type NoteFault } from '../../shared/kubernetes/request/log-throttle.ts';
-import { type NoteRefusal, refusedSignIns } from '../../shared/kubernetes/request/refused-sign-ins.ts';
-import { dryRunOf, parsePath, type ResourceTarget } from '../../shared/kubernetes/request/request.ts';
-import { isStatusError, json, statusResponse, warningHeaders } from '../../shared/kubernetes/request/respond.ts';
+} from '../../shared/kubernetes/request-body.ts';
 import * as status from '../../shared/kubernetes/status.ts';
 import { resourceVersionRequired } from '../../shared/kubernetes/validate-metadata.ts';
 import type { Log } from '../../shared/observability/log.ts';

@@ -8,7 +8,7 @@
  */
 
 import type { Clock, RandomSource } from '../../shared/clock.ts';
-import type { HttpRequest } from '../../shared/kubernetes/request/http.ts';
+import type { HttpRequest } from '../../shared/kubernetes/http.ts';
 import type { Log } from '../../shared/observability/log.ts';
 import type { ItemStore } from '../../shared/store/item-store.ts';
 import {

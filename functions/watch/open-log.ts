@@ -4,7 +4,7 @@ import type { Call } from '../../shared/api/call.ts';
 import { LOG_PARAMETER, type PodLog } from '../../shared/api/logs/pod-log.ts';
 import type { RandomSource } from '../../shared/clock.ts';
 import { closeLogRequest, openLogRequest } from '../../shared/kinds/pods/log-request-store.ts';
-import type { ResourceTarget } from '../../shared/kubernetes/request/request.ts';
+import type { ResourceTarget } from '../../shared/kubernetes/request.ts';
 import * as status from '../../shared/kubernetes/status.ts';
 import { awaitFirstChunk, type LogSource, logOutput } from './log-stream.ts';
 import type { FindRefusal } from './revocation.ts';

@@ -2,7 +2,7 @@
 
 import { type WatchCall, type WatchEvent, type WatchSource, watchEvents } from '../../shared/api/watch/watch-events.ts';
 import { watchEventLine } from '../../shared/api/watch/watch-line.ts';
-import { isStatusError } from '../../shared/kubernetes/request/respond.ts';
+import { isStatusError } from '../../shared/kubernetes/http.ts';
 import * as status from '../../shared/kubernetes/status.ts';
 import { whitespace } from '../../shared/watches/stream-form.ts';
 import { checkIntervalMs, type FindRefusal } from './revocation.ts';

@@ -1,7 +1,7 @@
 /** Workloads that have fewer available pods than they want, and since when. Pure. */
 
-import { controllerOf } from '../../shared/kinds/controller-of.ts';
 import type { KubeObject } from '../../shared/kinds/types.ts';
+import { controllerOf } from '../../shared/kubernetes/normal-form.ts';
 
 /** Since when each workload lacks pods. Epoch milliseconds, by uid. */
 export type Shortages = Readonly<Record<string, number>>;

@@ -8,10 +8,10 @@
 import { defined } from '../../shared/defined.ts';
 import { gateVerdictFor } from '../../shared/fleet/gate.ts';
 import { ALL_ZONES } from '../../shared/fleet/nodes/service-readers.ts';
-import { controllerOf } from '../../shared/kinds/controller-of.ts';
 import { isFullyBound } from '../../shared/kinds/persistentvolumes/binding.rule.ts';
 import type { KubeDaemonSet, KubeJob, KubeNode, KubeObject, ObjectRef, PodSpec } from '../../shared/kinds/types.ts';
 import { jsonEqual } from '../../shared/kubernetes/json.ts';
+import { controllerOf } from '../../shared/kubernetes/normal-form.ts';
 import { type LabelSelectorSpec, selectorFromSpec } from '../../shared/kubernetes/selectors.ts';
 import { objectOf, refOf } from '../../shared/store/object-record.ts';
 import {

@@ -1,6 +1,5 @@
 /** Which syncs the changes of objects require. Pure. Each owner is synced once per batch, from what is stored then. */
 import { defined } from '../../shared/defined.ts';
-import { controllerOf } from '../../shared/kinds/controller-of.ts';
 import { isNamespaceContent } from '../../shared/kinds/namespaces/content-names.ts';
 import { isTerminated } from '../../shared/kinds/pods/phase.ts';
 import { claimNamesOf } from '../../shared/kinds/pods/pod-claims.ts';
@@ -15,6 +14,7 @@ import type {
   OwnerReference,
 } from '../../shared/kinds/types.ts';
 import { jsonEqual } from '../../shared/kubernetes/json.ts';
+import { controllerOf } from '../../shared/kubernetes/normal-form.ts';
 import { labelsOfConcern } from './disruption/rule.ts';
 import { changesPeers, concernedZones, unitedZones } from './endpoints/announcements.rule.ts';
 import { labelsOfEndpoints, SERVICE_NAME_LABEL } from './endpoints/rule.ts';

@@ -4,7 +4,7 @@ import { CUSTOM_RESOURCE_DEFINITIONS } from '../../shared/kinds/customresourcede
 import { IDENTITY_GROUP } from '../../shared/kinds/identities/resource.ts';
 import { METRICS_GROUP } from '../../shared/kinds/node-metrics/serve.ts';
 import { resources } from '../../shared/kinds/registry.ts';
-import { apiVersionOf } from '../../shared/kubernetes/api-version.ts';
+import { apiVersionOf } from '../../shared/kubernetes/normal-form.ts';
 import { tableGroupVersion } from '../../shared/kubernetes/type-table.ts';
 
 const served = resources

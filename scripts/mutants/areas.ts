@@ -14,7 +14,7 @@ const ACCESS = [
   'shared/access/**/*.ts',
   'functions/api/{access,admission}/*.ts',
   'shared/kinds/identities/storage.ts',
-  'shared/kubernetes/request/{refused-sign-ins,request-throttle}.ts',
+  'shared/kubernetes/log-throttle.ts',
   'shared/fleet/instances/instance-confirmation.ts',
 ];
 

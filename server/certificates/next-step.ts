@@ -16,7 +16,7 @@ import {
   KUBELET_SERVING_SIGNER,
 } from '../../shared/kinds/certificates/signing-request.ts';
 import type { KubeCertificateSigningRequest } from '../../shared/kinds/types.ts';
-import { nodeNameErrors } from '../../shared/kubernetes/validate-names.ts';
+import { nodeNameErrors } from '../../shared/kubernetes/validate-metadata.ts';
 
 /** A right to have requests approved: a subresource of certificatesigningrequests, with the verb `create`. */
 export type ApprovalRight = 'selfnodeclient' | 'nodeclient';

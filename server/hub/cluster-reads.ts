@@ -3,8 +3,7 @@ import { jsonObjectIn } from '../../shared/access/bearer.ts';
 import { NAMESPACES } from '../../shared/kinds/namespaces/resource.ts';
 import type { StoredResource } from '../../shared/kinds/stored-resource.ts';
 import type { KubeObject } from '../../shared/kinds/types.ts';
-import { apiVersionOf } from '../../shared/kubernetes/api-version.ts';
-import { typed } from '../../shared/kubernetes/normal-form.ts';
+import { apiVersionOf, typed } from '../../shared/kubernetes/normal-form.ts';
 import {
   CHANGE_READS,
   type ChangeCursor,

@@ -1,6 +1,6 @@
 /** Which requests the copy must not answer, because it is not complete. */
 import { expect, it, onTestFinished } from 'vitest';
-import type { HttpRequest } from '../../shared/kubernetes/request/http.ts';
+import type { HttpRequest } from '../../shared/kubernetes/http.ts';
 import type { ItemStore } from '../../shared/store/item-store.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import { changeSignals } from '../watches/change-signals.ts';

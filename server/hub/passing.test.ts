@@ -8,7 +8,7 @@ import type { TLSSocket } from 'node:tls';
 import { expect, it, onTestFinished } from 'vitest';
 import { makeAuthority, makeServerCertificate } from '../../shared/host/certificate.ts';
 import { listenOnLoopback } from '../../shared/host/loopback.ts';
-import type { HttpRequest } from '../../shared/kubernetes/request/http.ts';
+import type { HttpRequest } from '../../shared/kubernetes/http.ts';
 import { clusterConnection } from './cluster-connection.ts';
 import { passing } from './passing.ts';
 

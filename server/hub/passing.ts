@@ -7,8 +7,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { bytesOf } from '../../shared/host/http-body.ts';
-import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/request/http.ts';
-import { statusResponse } from '../../shared/kubernetes/request/respond.ts';
+import { type HttpRequest, type HttpResponse, statusResponse } from '../../shared/kubernetes/http.ts';
 import * as status from '../../shared/kubernetes/status.ts';
 import type { Answer } from '../listener.ts';
 import { quarterShares } from '../quarter-shares.ts';

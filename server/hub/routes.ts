@@ -2,8 +2,8 @@
 import { isHealthPath } from '../../shared/api/health-paths.ts';
 import { findResource, storedAs } from '../../shared/kinds/registry.ts';
 import { findStored } from '../../shared/kinds/resources.ts';
-import type { HttpRequest } from '../../shared/kubernetes/request/http.ts';
-import { parsePath, type ResourceTarget, verbOf } from '../../shared/kubernetes/request/request.ts';
+import type { HttpRequest } from '../../shared/kubernetes/http.ts';
+import { parsePath, type ResourceTarget, verbOf } from '../../shared/kubernetes/request.ts';
 import { upgradeOf } from '../sessions/upgrades.ts';
 import { GRANTS } from '../watches/access-withdrawals.ts';
 

@@ -1,6 +1,6 @@
 /** Which protocol a client of exec, attach or port-forward speaks, and how its connection is upgraded. */
-import type { HttpRequest } from '../../shared/kubernetes/request/http.ts';
-import { isAskedFor } from '../../shared/kubernetes/request/request.ts';
+import type { HttpRequest } from '../../shared/kubernetes/http.ts';
+import { isAskedFor } from '../../shared/kubernetes/request.ts';
 import * as status from '../../shared/kubernetes/status.ts';
 import { isPort } from '../../shared/sessions/session-request.ts';
 import { type ByteTransport, socketTransport, tunnelTransport } from './byte-transport.ts';

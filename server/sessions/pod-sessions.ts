@@ -2,7 +2,7 @@
 import type { AcceptNodeSession } from '../../functions/api/connections/node-sessions.ts';
 import type { OpenConnection, PodConnection } from '../../functions/api/connections/pod-connection.ts';
 import type { KubePod } from '../../shared/kinds/types.ts';
-import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/request/http.ts';
+import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/http.ts';
 import * as status from '../../shared/kubernetes/status.ts';
 import { faultMessage } from '../../shared/sessions/channels.ts';
 import { SESSION_PROTOCOL, type SessionPurpose } from '../../shared/sessions/session-request.ts';

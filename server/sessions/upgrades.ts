@@ -6,7 +6,7 @@ import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { MessageSocket } from '../../shared/host/message-socket.ts';
-import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/request/http.ts';
+import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/http.ts';
 import { MESSAGE_BYTES_MAX } from '../../shared/sessions/channels.ts';
 
 /** A connection that its client asked to upgrade. */

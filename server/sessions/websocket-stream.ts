@@ -3,7 +3,7 @@
  * Source: k8s.io/apiserver pkg/endpoints/handlers/watch.go (HandleWS), pkg/util/wsstream/stream.go.
  */
 import type { MessageSocket } from '../../shared/host/message-socket.ts';
-import type { HttpRequest } from '../../shared/kubernetes/request/http.ts';
+import type { HttpRequest } from '../../shared/kubernetes/http.ts';
 import { type AcceptUpgrade, acceptWebSocket, protocolsOf } from './upgrades.ts';
 
 /** A client that accepts nothing for this long is disconnected, as without a WebSocket. Milliseconds. */

@@ -16,10 +16,10 @@ import { matchesSelectors, readsNamespace } from '../../shared/admission/match.r
 import { MutationFault, withIdentityOf } from '../../shared/admission/mutation.rule.ts';
 import type { ReadDependencies } from '../../shared/api/call.ts';
 import type { KubeMutatingWebhookConfiguration, KubeObject, MutatingWebhook } from '../../shared/kinds/types.ts';
+import { isStatusError } from '../../shared/kubernetes/http.ts';
 import { parseJson } from '../../shared/kubernetes/json.ts';
+import { oncePerMinute } from '../../shared/kubernetes/log-throttle.ts';
 import { applyJsonPatch } from '../../shared/kubernetes/patch/json-patch.ts';
-import { oncePerMinute } from '../../shared/kubernetes/request/log-throttle.ts';
-import { isStatusError } from '../../shared/kubernetes/request/respond.ts';
 import * as status from '../../shared/kubernetes/status.ts';
 import { type CallSlots, callSlots } from './call-slots.ts';
 import { readReview, reviewOf, type WebhookAnswer } from './review.rule.ts';

@@ -6,8 +6,8 @@ import type { ResourceDescriptor } from '../../shared/kinds/descriptor.ts';
 import { findResource } from '../../shared/kinds/registry.ts';
 import { schemaFor } from '../../shared/kinds/schemas.ts';
 import type { KubeObject, MutatingWebhook } from '../../shared/kinds/types.ts';
-import { apiVersionOf } from '../../shared/kubernetes/api-version.ts';
-import { decodeObject } from '../../shared/kubernetes/request/body.ts';
+import { apiVersionOf } from '../../shared/kubernetes/normal-form.ts';
+import { decodeObject } from '../../shared/kubernetes/request-body.ts';
 
 export interface ServedForm {
   readonly kind: { readonly group: string; readonly version: string; readonly kind: string };

@@ -1,5 +1,5 @@
 /** User and group names of service accounts. Source: k8s.io/apiserver pkg/authentication/serviceaccount/util.go. */
-import { subdomainName } from '../kubernetes/validate-names.ts';
+import { subdomainName } from '../kubernetes/validate-metadata.ts';
 import type { UserInfo } from './user-info.ts';
 
 const USER_PREFIX = 'system:serviceaccount:';

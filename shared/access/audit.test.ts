@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { apiInMemory, MERGE, NODES, node } from '../../test/support/api-in-memory.ts';
-import type { HttpRequest, HttpResponse } from '../kubernetes/request/http.ts';
+import type { HttpRequest, HttpResponse } from '../kubernetes/http.ts';
 import type { Log } from '../observability/log.ts';
 import { type AuditedCall, audit } from './audit.ts';
 import type { AuditLine } from './audit-trail.ts';

@@ -8,8 +8,8 @@
 
 import { defined } from '../defined.ts';
 import type { Verb } from '../kinds/stored-resource.ts';
-import type { HttpRequest, HttpResponse } from '../kubernetes/request/http.ts';
-import type { ResourceTarget } from '../kubernetes/request/request.ts';
+import type { HttpRequest, HttpResponse } from '../kubernetes/http.ts';
+import type { ResourceTarget } from '../kubernetes/request.ts';
 import { formatTime } from '../kubernetes/time.ts';
 import type { Log } from '../observability/log.ts';
 import { SIMULATED_FLEET_GROUP } from './access-entry.ts';

@@ -12,7 +12,7 @@ import { persistentvolumes } from '../kinds/persistentvolumes/serve.ts';
 import { type ReferencedResource, referenceKey, referencesOf } from '../kinds/pods/pod-references.ts';
 import { pods } from '../kinds/registry.ts';
 import { NAME_LENGTH_MAX } from '../kubernetes/kubernetes.ts';
-import type { ResourceTarget } from '../kubernetes/request/request.ts';
+import type { ResourceTarget } from '../kubernetes/request.ts';
 import { parseFieldSelector } from '../kubernetes/selectors.ts';
 import { readsByReference } from './authorize.ts';
 import type { UserInfo } from './user-info.ts';

@@ -4,7 +4,7 @@
  * before.
  */
 
-import type { NoteFault } from '../kubernetes/request/log-throttle.ts';
+import type { NoteFault } from '../kubernetes/log-throttle.ts';
 import type { Log } from '../observability/log.ts';
 import type { RefusedRequest } from './request-throttle.ts';
 

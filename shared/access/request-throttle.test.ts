@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isStatusError } from '../kubernetes/request/respond.ts';
+import { isStatusError } from '../kubernetes/http.ts';
 import { NODES_GROUP } from './authorize.ts';
 import { PROBE_GROUP, PROBE_USER } from './probe-identity.ts';
 import {

@@ -25,7 +25,7 @@ import type { ResourceDescriptor } from '../kinds/descriptor.ts';
 import type { CountedResource } from '../kinds/quotas/usage.ts';
 import { resources } from '../kinds/registry.ts';
 import type { KubeObject } from '../kinds/types.ts';
-import { isStatusError } from '../kubernetes/request/respond.ts';
+import { isStatusError } from '../kubernetes/http.ts';
 import { invalid } from '../kubernetes/status.ts';
 import type { PolicyAdmission } from './admit-by-policies.ts';
 import type { AdmittedCall } from './admitted-write.ts';

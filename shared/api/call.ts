@@ -8,20 +8,18 @@ import type { UserInfo } from '../access/user-info.ts';
 import type { Clock, RandomSource } from '../clock.ts';
 import type { ResourceDescriptor } from '../kinds/descriptor.ts';
 import type { Verb } from '../kinds/stored-resource.ts';
-import type { HttpRequest, HttpResponse } from '../kubernetes/request/http.ts';
-import type { NoteFault } from '../kubernetes/request/log-throttle.ts';
-import type { NoteRefusal } from '../kubernetes/request/refused-sign-ins.ts';
-import type { ResourceTarget } from '../kubernetes/request/request.ts';
+import type { HttpRequest, HttpResponse } from '../kubernetes/http.ts';
+import type { NoteFault, NoteRefusal } from '../kubernetes/log-throttle.ts';
+import type { ResourceTarget } from '../kubernetes/request.ts';
+import type { ReadYaml } from '../kubernetes/request-body.ts';
 import { parseFieldSelector, parseLabelSelector, unsupportedField } from '../kubernetes/selectors.ts';
 import * as status from '../kubernetes/status.ts';
 import type { Log } from '../observability/log.ts';
 import type { ChangeLog } from '../store/change-log.ts';
 import type { PodLog } from './logs/pod-log.ts';
 import type { ResourceStorage } from './resource-storage.ts';
-import type { Shape } from './response-shape.ts';
-import type { Gzip } from './response-size.ts';
+import type { Gzip, Shape } from './response-body.ts';
 import type { WatchCall, WatchSource } from './watch/watch-request.ts';
-import type { ReadYaml } from './yaml-body.ts';
 
 /** What receiving and authorizing a request needs. */
 export interface RequestDependencies {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { HttpRequest, HttpResponse } from '../kubernetes/request/http.ts';
+import type { HttpRequest, HttpResponse } from '../kubernetes/http.ts';
 import { memoryItemStore } from '../store/memory/item-store.ts';
 import { FENCE_KEY, type Fence, fenceItem } from '../store/move-rows.ts';
 import { answerOfFence, behindFence } from './move-door.ts';

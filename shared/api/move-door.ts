@@ -3,8 +3,7 @@
  * writes are refused. Once its new address is known, everything is answered with it: what is read here is of the past.
  */
 import { MOVED_CODE, movedStatus } from '../agents/moved-cluster.ts';
-import type { HttpRequest, HttpResponse } from '../kubernetes/request/http.ts';
-import { statusResponse } from '../kubernetes/request/respond.ts';
+import { type HttpRequest, type HttpResponse, statusResponse } from '../kubernetes/http.ts';
 import { serviceUnavailable } from '../kubernetes/status.ts';
 import type { ItemReader } from '../store/item-store.ts';
 import { FENCE_KEY, type Fence, fenceOf } from '../store/move-rows.ts';

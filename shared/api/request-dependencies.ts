@@ -15,15 +15,14 @@ import type { ApiAddress } from '../kinds/namespaces/contents.ts';
 import { findResource } from '../kinds/registry.ts';
 import { shardsOf } from '../kinds/resources.ts';
 import { viewerRules } from '../kinds/roles/default-policies.ts';
-import { failedRequests, REQUEST_FAILED } from '../kubernetes/request/log-throttle.ts';
-import { refusedSignIns } from '../kubernetes/request/refused-sign-ins.ts';
+import { failedRequests, REQUEST_FAILED, refusedSignIns } from '../kubernetes/log-throttle.ts';
+import type { ReadYaml } from '../kubernetes/request-body.ts';
 import type { Log } from '../observability/log.ts';
 import { changeLog } from '../store/change-log.ts';
 import type { ItemStore } from '../store/item-store.ts';
 import type { ReadDependencies } from './call.ts';
 import { composeStorages, type Storages } from './compose-storages.ts';
-import type { Gzip } from './response-size.ts';
-import type { ReadYaml } from './yaml-body.ts';
+import type { Gzip } from './response-body.ts';
 
 export interface RequestOptions {
   readonly items: ItemStore;

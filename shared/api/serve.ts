@@ -16,24 +16,16 @@ import type { ResourceDescriptor } from '../kinds/descriptor.ts';
 import { writeRefusal } from '../kinds/effects.ts';
 import { namespaces } from '../kinds/registry.ts';
 import type { Verb } from '../kinds/stored-resource.ts';
+import { type HttpRequest, type HttpResponse, isStatusError, statusResponse, withWarning } from '../kubernetes/http.ts';
 import { NAME_LENGTH_MAX } from '../kubernetes/kubernetes.ts';
-import type { HttpRequest, HttpResponse } from '../kubernetes/request/http.ts';
-import {
-  checkTimeout,
-  parsePath,
-  type ResourceTarget,
-  verbOf,
-  withoutWatchPrefix,
-} from '../kubernetes/request/request.ts';
-import { isStatusError, statusResponse, withWarning } from '../kubernetes/request/respond.ts';
+import { checkTimeout, parsePath, type ResourceTarget, verbOf, withoutWatchPrefix } from '../kubernetes/request.ts';
+import { withJsonBody } from '../kubernetes/request-body.ts';
 import { parseFieldSelector } from '../kubernetes/selectors.ts';
 import * as status from '../kubernetes/status.ts';
-import { pathSegmentName } from '../kubernetes/validate-names.ts';
+import { pathSegmentName } from '../kubernetes/validate-metadata.ts';
 import type { Answers, Call, RequestDependencies, UnstoredRequest } from './call.ts';
 import { statusOfFault } from './fault-status.ts';
-import { negotiateShape } from './response-shape.ts';
-import { compressedIfLarge } from './response-size.ts';
-import { withJsonBody } from './yaml-body.ts';
+import { compressedIfLarge, negotiateShape } from './response-body.ts';
 
 type Serving = RequestDependencies & { readonly answers: Answers };
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2, LambdaFunctionURLEvent } from 'aws-lambda';
-import type { HttpRequest, HttpResponse } from '../kubernetes/request/http.ts';
+import type { HttpRequest, HttpResponse } from '../kubernetes/http.ts';
 
 const EMPTY = new Uint8Array();
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { apiVersionOf } from '../kubernetes/api-version.ts';
+import { apiVersionOf } from '../kubernetes/normal-form.ts';
 import { METRICS_GROUP } from './node-metrics/serve.ts';
 import { resources } from './registry.ts';
 import { findStored, shardsOf, storedResourceOf, storedResources } from './resources.ts';

@@ -1,6 +1,6 @@
 /** The kinds of the cluster, for the store and the controllers. registry.ts has what the API needs to serve them. */
 
-import { apiVersionOf } from '../kubernetes/api-version.ts';
+import { apiVersionOf } from '../kubernetes/normal-form.ts';
 import { ADMISSION_KINDS } from './admission-policies/resource.ts';
 import { AGENT_RELEASES } from './agent-releases/resource.ts';
 import { ALWAYS_EMPTY } from './always-empty/resource.ts';

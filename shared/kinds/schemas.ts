@@ -1,4 +1,4 @@
-import { apiVersionOf } from '../kubernetes/api-version.ts';
+import { apiVersionOf } from '../kubernetes/normal-form.ts';
 import type { GroupVersionKind, StructSchema } from '../kubernetes/schema.ts';
 import { agentRelease } from './agent-releases/schema.ts';
 import { changeRead } from './changereads/schema.ts';

@@ -1,8 +1,7 @@
 /** Types and schemas of Kubernetes' own kinds. Only the API loads them. */
 
 import { embedded } from '../kubernetes/schema.ts';
-import { type SchemaTable, schemaTable } from '../kubernetes/schema-table.ts';
-import { typeTable } from '../kubernetes/type-table.ts';
+import { type SchemaTable, schemaTable, typeTable } from '../kubernetes/type-table.ts';
 import { TYPE_TABLE } from './generated/type-table.ts';
 
 export const TYPES = typeTable(TYPE_TABLE);

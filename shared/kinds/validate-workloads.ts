@@ -14,8 +14,7 @@ import {
   sameJson,
 } from '../kubernetes/causes.ts';
 import type { Cause } from '../kubernetes/status.ts';
-import { validateObjectMetadata } from '../kubernetes/validate-metadata.ts';
-import { labelName, subdomainErrors, subdomainName } from '../kubernetes/validate-names.ts';
+import { labelName, subdomainErrors, subdomainName, validateObjectMetadata } from '../kubernetes/validate-metadata.ts';
 import { shareValue, validateShare } from './poddisruptionbudgets/validate.ts';
 import {
   type SelectionRules,

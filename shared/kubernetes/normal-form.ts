@@ -3,8 +3,7 @@
  * empty optional fields are absent. A write without a change is then equal to the stored object.
  */
 
-import type { KubeObject, ObjectMeta } from '../kinds/types.ts';
-import { apiVersionOf } from './api-version.ts';
+import type { KubeObject, ObjectMeta, OwnerReference } from '../kinds/types.ts';
 import { sameJson } from './causes.ts';
 import { isJsonObject, type JsonObject, setMember } from './json.ts';
 
@@ -108,3 +107,11 @@ export function typed(group: string, version: string, kind: string, object: Kube
   const { apiVersion: _apiVersion, kind: _kind, ...rest } = object;
   return { apiVersion: apiVersionOf({ group, version }), kind, ...rest, metadata: object.metadata ?? {} };
 }
+
+/** `v1`, or `<group>/<version>`. '' is the core group. */
+export const apiVersionOf = ({ group, version }: { readonly group: string; readonly version: string }): string =>
+  group === '' ? version : `${group}/${version}`;
+
+/** The owner that controls an object; undefined without one. */
+export const controllerOf = ({ metadata }: KubeObject): OwnerReference | undefined =>
+  (metadata.ownerReferences ?? []).find(({ controller }) => controller === true);

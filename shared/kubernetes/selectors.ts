@@ -3,7 +3,7 @@
  * to a malformed one (apimachinery pkg/labels/selector.go, pkg/fields/selector.go). A selector is never ignored:
  * drain relies on it to leave other nodes' pods alone.
  */
-import { labelValueErrors, qualifiedNameErrors } from './validate-names.ts';
+import { labelValueErrors, qualifiedNameErrors } from './validate-metadata.ts';
 
 export type LabelOperator = '=' | '!=' | 'in' | 'notin' | 'exists' | '!' | 'gt' | 'lt';
 

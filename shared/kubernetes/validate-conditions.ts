@@ -2,7 +2,7 @@
 
 import { duplicate, invalidValue, notSupported, required, tooLong } from './causes.ts';
 import type { Cause } from './status.ts';
-import { byteLength, formatText, qualifiedNameErrors } from './validate-names.ts';
+import { byteLength, formatText, qualifiedNameErrors } from './validate-metadata.ts';
 
 export const CONDITION_STATUSES = ['False', 'True', 'Unknown'];
 const REASON_BYTES_MAX = 1_024;

@@ -16,7 +16,7 @@ import { watchTicketIssuer, watchTicketVerifier } from '../../shared/access/watc
 import { TICKET_PARAMETER, watchTarget } from '../../shared/api/watch/watch-redirect.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import { gzip } from '../../shared/gzip.ts';
-import type { HttpRequest } from '../../shared/kubernetes/request/http.ts';
+import type { HttpRequest } from '../../shared/kubernetes/http.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import { APPLY, apiInMemory, JSON_PATCH, MERGE, NODES, node, STRATEGIC } from '../support/api-in-memory.ts';
 import {

@@ -5,8 +5,8 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { apiVersionOf } from '../../shared/kubernetes/api-version.ts';
 import { isJsonObject } from '../../shared/kubernetes/json.ts';
+import { apiVersionOf } from '../../shared/kubernetes/normal-form.ts';
 import { APPLY, type ApiInMemory, apiInMemory, JSON_PATCH, MERGE, STRATEGIC } from '../support/api-in-memory.ts';
 import { APPLICATION_OBJECTS } from '../support/application-objects.ts';
 import { findDescriptor } from '../support/find-descriptor.ts';

@@ -4,7 +4,7 @@
  * the process busy for minutes.
  */
 import { describe, expect, it } from 'vitest';
-import { acceptsGzip } from '../../shared/api/response-size.ts';
+import { acceptsGzip } from '../../shared/api/response-body.ts';
 import { FORMATS } from '../../shared/kinds/custom-resources/formats.ts';
 import { isTimeZone, parseCron } from '../../shared/kinds/jobs/cron-schedule.ts';
 import { coversPath } from '../../shared/kinds/roles/policy-rule.ts';
@@ -12,7 +12,7 @@ import { celFunctions } from '../../shared/kubernetes/cel/expressions.ts';
 import { parseDuration } from '../../shared/kubernetes/cel/times.ts';
 import { parseGoDuration } from '../../shared/kubernetes/go-duration.ts';
 import { parseQuantity } from '../../shared/kubernetes/quantity.ts';
-import { checkTimeout } from '../../shared/kubernetes/request/request.ts';
+import { checkTimeout } from '../../shared/kubernetes/request.ts';
 import { parseInt64, parseUint64 } from '../../shared/kubernetes/whole-number.ts';
 import { apiInMemory, MERGE, NODES, node } from '../support/api-in-memory.ts';
 

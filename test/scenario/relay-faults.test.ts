@@ -14,7 +14,7 @@ import { relayedRequest } from '../../agent/rules/relay.ts';
 import { serveHeartbeat } from '../../functions/heartbeat/work.ts';
 import { staticTokenAuthenticator } from '../../shared/access/static-tokens.ts';
 import { isLeaseBatchPath, type LeaseBatchItem } from '../../shared/fleet/nodes/lease-batch.ts';
-import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/request/http.ts';
+import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/http.ts';
 import { silentLog, timedOut } from '../support/agent-api.ts';
 import { type ApiInMemory, apiInMemory } from '../support/api-in-memory.ts';
 import { type ControlledFleet, controlledFleet, START_MS } from '../support/controlled-fleet.ts';

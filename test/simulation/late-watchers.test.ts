@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { KubeObject } from '../../shared/kinds/types.ts';
-import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/request/http.ts';
+import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/http.ts';
 import type { FaultPlan } from '../../simulation/faults/catalogue.ts';
 import type { Functions } from '../../simulation/faults/processes.ts';
 import type { Broken, LawContext } from '../../simulation/laws/law.ts';

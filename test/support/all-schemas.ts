@@ -2,7 +2,7 @@ import { TYPE_TABLE } from '../../shared/kinds/generated/type-table.ts';
 import { resources } from '../../shared/kinds/registry.ts';
 import { schemaOf } from '../../shared/kinds/schemas.ts';
 import { upstream } from '../../shared/kinds/upstream.ts';
-import { apiVersionOf } from '../../shared/kubernetes/api-version.ts';
+import { apiVersionOf } from '../../shared/kubernetes/normal-form.ts';
 import type { StructSchema } from '../../shared/kubernetes/schema.ts';
 
 /** Every kind that has a schema. */

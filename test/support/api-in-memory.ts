@@ -16,7 +16,7 @@ import { defaultPolicy, type Policy } from '../../shared/fleet/policy.ts';
 import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
 import type { ApiAddress } from '../../shared/kinds/namespaces/contents.ts';
 import type { KubeObject } from '../../shared/kinds/types.ts';
-import type { HttpResponse } from '../../shared/kubernetes/request/http.ts';
+import type { HttpResponse } from '../../shared/kubernetes/http.ts';
 import type { ItemStore } from '../../shared/store/item-store.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 

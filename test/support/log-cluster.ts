@@ -18,7 +18,7 @@ import { watchTicketIssuer, watchTicketVerifier } from '../../shared/access/watc
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import { gunzip, gzip } from '../../shared/gzip.ts';
 import { KUBERNETES_VERSION } from '../../shared/kinds/generated/version.ts';
-import type { HttpRequest } from '../../shared/kubernetes/request/http.ts';
+import type { HttpRequest } from '../../shared/kubernetes/http.ts';
 import type { ConsumedUnits } from '../../shared/store/item-store.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import { silentLog } from './agent-api.ts';

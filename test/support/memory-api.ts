@@ -21,7 +21,7 @@ import { defaultPolicy, type Policy } from '../../shared/fleet/policy.ts';
 import { makeAuthority, makeServerCertificate } from '../../shared/host/certificate.ts';
 import { listenOnLoopback } from '../../shared/host/loopback.ts';
 import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
-import type { HttpResponse } from '../../shared/kubernetes/request/http.ts';
+import type { HttpResponse } from '../../shared/kubernetes/http.ts';
 import type { ItemStore } from '../../shared/store/item-store.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 

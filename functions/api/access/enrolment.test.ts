@@ -5,7 +5,7 @@ import { nodeKeyStore } from '../../../shared/access/node-key-store.ts';
 import { readPublicKey } from '../../../shared/access/public-keys.ts';
 import type { UserInfo } from '../../../shared/access/user-info.ts';
 import type { Call } from '../../../shared/api/call.ts';
-import { negotiateShape } from '../../../shared/api/response-shape.ts';
+import { negotiateShape } from '../../../shared/api/response-body.ts';
 import { nodeidentities } from '../../../shared/kinds/identities/serve.ts';
 import type { ItemStore } from '../../../shared/store/item-store.ts';
 import { memoryItemStore } from '../../../shared/store/memory/item-store.ts';

@@ -5,14 +5,14 @@
 
 import type { Authorizer } from '../../../shared/access/authorizer.ts';
 import type { UserInfo } from '../../../shared/access/user-info.ts';
-import { refuseUnacceptable } from '../../../shared/api/response-shape.ts';
+import { refuseUnacceptable } from '../../../shared/api/response-body.ts';
 import { defined } from '../../../shared/defined.ts';
 import { writeRefusal } from '../../../shared/kinds/effects.ts';
 import { resources } from '../../../shared/kinds/registry.ts';
 import { ALL_VERBS } from '../../../shared/kinds/stored-resource.ts';
 import { invalidValue } from '../../../shared/kubernetes/causes.ts';
+import { json } from '../../../shared/kubernetes/http.ts';
 import { isRecord, recordOf, textOf } from '../../../shared/kubernetes/normal-form.ts';
-import { json } from '../../../shared/kubernetes/request/respond.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import type { ServeDependencies } from '../dependencies.ts';
 import { readObject } from '../verbs/read-object.ts';

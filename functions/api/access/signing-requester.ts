@@ -15,7 +15,7 @@ import { BOOTSTRAP_GROUP, BOOTSTRAP_USER_PREFIX } from '../../../shared/access/b
 import type { UserInfo } from '../../../shared/access/user-info.ts';
 import type { CertificateRequest } from '../../../shared/kinds/certificates/certificate-request.ts';
 import { KUBELET_CLIENT_SIGNER, KUBELET_SERVING_SIGNER } from '../../../shared/kinds/certificates/signing-request.ts';
-import { nodeNameErrors } from '../../../shared/kubernetes/validate-names.ts';
+import { nodeNameErrors } from '../../../shared/kubernetes/validate-metadata.ts';
 import type { ItemUpdater } from '../../../shared/store/item-store.ts';
 import { type EnrolDependencies, enrolNode } from './enrol-node.ts';
 import { nodeKeyIn } from './request-signature.ts';

@@ -23,8 +23,8 @@ import type {
   ParamKind,
   ParamRef,
 } from '../../../shared/kinds/types.ts';
-import { apiVersionOf } from '../../../shared/kubernetes/api-version.ts';
 import { jsonEqual } from '../../../shared/kubernetes/json.ts';
+import { apiVersionOf } from '../../../shared/kubernetes/normal-form.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { CLIENT_TEXT_MAX } from '../../../shared/store/object-store.ts';
 import type { ServeDependencies } from '../dependencies.ts';

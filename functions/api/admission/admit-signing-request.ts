@@ -14,7 +14,7 @@ import { API_CLIENT_SIGNER } from '../../../shared/kinds/certificates/signing-re
 import type { KubeCertificateSigningRequest } from '../../../shared/kinds/types.ts';
 import { invalidValue } from '../../../shared/kubernetes/causes.ts';
 import { jsonEqual } from '../../../shared/kubernetes/json.ts';
-import { dryRunOf } from '../../../shared/kubernetes/request/request.ts';
+import { dryRunOf } from '../../../shared/kubernetes/request.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { isSignedByItsKey } from '../access/request-signature.ts';
 import type { ServeDependencies } from '../dependencies.ts';

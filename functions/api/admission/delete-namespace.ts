@@ -4,7 +4,7 @@
  */
 
 import { hasSpecFinalizers, namespaces, SYSTEM_NAMESPACES } from '../../../shared/kinds/namespaces/serve.ts';
-import type { ResourceTarget } from '../../../shared/kubernetes/request/request.ts';
+import type { ResourceTarget } from '../../../shared/kubernetes/request.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { type DeletedObject, type DeleteOptions, deleteObject } from '../verbs/delete-object.ts';

@@ -12,7 +12,7 @@ import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import { persistentvolumes } from '../../../shared/kinds/persistentvolumes/serve.ts';
 import { nodes } from '../../../shared/kinds/registry.ts';
 import type { KubeNode, KubeObject, KubePersistentVolume } from '../../../shared/kinds/types.ts';
-import type { ResourceTarget } from '../../../shared/kubernetes/request/request.ts';
+import type { ResourceTarget } from '../../../shared/kubernetes/request.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { offeredVolume } from '../agents/node-volumes.ts';
 import type { ApiDependencies } from '../dependencies.ts';

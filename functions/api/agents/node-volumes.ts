@@ -27,9 +27,8 @@ import {
 import { withLocalClass } from '../../../shared/kinds/storageclasses/local-class.ts';
 import { storageclasses } from '../../../shared/kinds/storageclasses/serve.ts';
 import type { KubePersistentVolume, KubePersistentVolumeClaim, KubeStorageClass } from '../../../shared/kinds/types.ts';
+import { type HttpResponse, json } from '../../../shared/kubernetes/http.ts';
 import { NAME_LENGTH_MAX } from '../../../shared/kubernetes/kubernetes.ts';
-import type { HttpResponse } from '../../../shared/kubernetes/request/http.ts';
-import { json } from '../../../shared/kubernetes/request/respond.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import type { ItemStore } from '../../../shared/store/item-store.ts';
 import type { NodeLogCall } from '../logs/node-logs.ts';

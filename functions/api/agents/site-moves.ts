@@ -24,10 +24,9 @@ import { hubOfMachine, siteHubOf } from '../../../shared/kinds/pods/site-permit.
 import { nodes, pods, sitepolicies } from '../../../shared/kinds/registry.ts';
 import { isNamed, SITE_POLICIES_MAX } from '../../../shared/kinds/site-policies/site-hub.ts';
 import type { KubePod } from '../../../shared/kinds/types.ts';
+import { type HttpRequest, type HttpResponse, isStatusError, json } from '../../../shared/kubernetes/http.ts';
 import { listOf, recordOf, textOf } from '../../../shared/kubernetes/normal-form.ts';
-import { mediaTypeOf, readJson, refuseTooLarge } from '../../../shared/kubernetes/request/body.ts';
-import type { HttpRequest, HttpResponse } from '../../../shared/kubernetes/request/http.ts';
-import { isStatusError, json } from '../../../shared/kubernetes/request/respond.ts';
+import { mediaTypeOf, readJson, refuseTooLarge } from '../../../shared/kubernetes/request-body.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { formatTime, parseTimeMs } from '../../../shared/kubernetes/time.ts';
 import type { ApiDependencies } from '../dependencies.ts';

@@ -4,14 +4,12 @@
 
 import { readsAsNode } from '../../../shared/access/authorize.ts';
 import type { UnstoredRequest } from '../../../shared/api/call.ts';
-import { withJsonBody } from '../../../shared/api/yaml-body.ts';
 import { resources } from '../../../shared/kinds/registry.ts';
-import { apiVersionOf } from '../../../shared/kubernetes/api-version.ts';
 import * as causes from '../../../shared/kubernetes/causes.ts';
+import { type HttpResponse, json, warningHeaders } from '../../../shared/kubernetes/http.ts';
 import { NAME_LENGTH_MAX } from '../../../shared/kubernetes/kubernetes.ts';
-import { listOf, recordOf, textOf } from '../../../shared/kubernetes/normal-form.ts';
-import type { HttpResponse } from '../../../shared/kubernetes/request/http.ts';
-import { json, warningHeaders } from '../../../shared/kubernetes/request/respond.ts';
+import { apiVersionOf, listOf, recordOf, textOf } from '../../../shared/kubernetes/normal-form.ts';
+import { withJsonBody } from '../../../shared/kubernetes/request-body.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { parseUint64 } from '../../../shared/kubernetes/whole-number.ts';
 import { utf8Bytes } from '../../../shared/text.ts';

@@ -3,7 +3,7 @@
  */
 import { authorize, nodeIdentity } from '../../../shared/access/authorize.ts';
 import type { UnstoredRequest } from '../../../shared/api/call.ts';
-import type { HttpResponse } from '../../../shared/kubernetes/request/http.ts';
+import type { HttpResponse } from '../../../shared/kubernetes/http.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 
 /** Accepts the line of a node, or with an id the connection of one session. @throws StatusError */

@@ -10,9 +10,8 @@ import { refuseWithoutAgent } from '../../../shared/api/logs/without-agent.ts';
 import { logContainer } from '../../../shared/kinds/pods/pod-log-options.ts';
 import { findResource } from '../../../shared/kinds/registry.ts';
 import type { KubeObject, KubePod } from '../../../shared/kinds/types.ts';
-import type { HttpResponse } from '../../../shared/kubernetes/request/http.ts';
-import type { ResourceTarget } from '../../../shared/kubernetes/request/request.ts';
-import { isAskedFor } from '../../../shared/kubernetes/request/request.ts';
+import type { HttpResponse } from '../../../shared/kubernetes/http.ts';
+import { isAskedFor, type ResourceTarget } from '../../../shared/kubernetes/request.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import type { SessionPurpose } from '../../../shared/sessions/session-request.ts';
 

@@ -4,12 +4,12 @@
  */
 
 import { createHash } from 'node:crypto';
+import { mediaRanges } from '../../../shared/api/response-body.ts';
 import { compareVersions } from '../../../shared/kinds/custom-resources/compare-versions.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import { KUBERNETES_MINOR, KUBERNETES_VERSION } from '../../../shared/kinds/generated/version.ts';
 import { resources } from '../../../shared/kinds/registry.ts';
-import { mediaRanges } from '../../../shared/kubernetes/accept.ts';
-import { apiVersionOf } from '../../../shared/kubernetes/api-version.ts';
+import { apiVersionOf } from '../../../shared/kubernetes/normal-form.ts';
 import { createdOnly } from './created-only.ts';
 
 export interface BuildInfo {

@@ -8,8 +8,7 @@
 import { ACCOUNT_ISSUER } from '../../../shared/access/account-token.ts';
 import type { AccountKeys } from '../../../shared/access/account-tokens.ts';
 import { hasEnded } from '../../../shared/access/process-key.ts';
-import type { HttpRequest, HttpResponse } from '../../../shared/kubernetes/request/http.ts';
-import { json } from '../../../shared/kubernetes/request/respond.ts';
+import { type HttpRequest, type HttpResponse, json } from '../../../shared/kubernetes/http.ts';
 
 const CACHE_MS = 30_000;
 const DISCOVERY_PATH = '/.well-known/openid-configuration';

@@ -1,6 +1,6 @@
 /** OpenAPI over HTTP: the index, one document per group version, and v2 as JSON or, reduced, as protobuf. */
-import { mediaRanges } from '../../../shared/kubernetes/accept.ts';
-import type { HttpRequest, HttpResponse } from '../../../shared/kubernetes/request/http.ts';
+import { mediaRanges } from '../../../shared/api/response-body.ts';
+import type { HttpRequest, HttpResponse } from '../../../shared/kubernetes/http.ts';
 import type { OpenApi, OpenApiDocument } from '../openapi/openapi.ts';
 import type { StaticDocuments } from './static-documents.ts';
 

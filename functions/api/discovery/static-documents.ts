@@ -1,8 +1,7 @@
 /** Responses that depend on the path alone: version, discovery, health, OpenAPI. */
 
 import { isHealthPath } from '../../../shared/api/health-paths.ts';
-import type { HttpRequest, HttpResponse } from '../../../shared/kubernetes/request/http.ts';
-import { json } from '../../../shared/kubernetes/request/respond.ts';
+import { type HttpRequest, type HttpResponse, json } from '../../../shared/kubernetes/http.ts';
 import {
   aggregatedContentType,
   aggregatedDiscoveryDocument,

@@ -16,12 +16,11 @@ import {
   logRequestsOf,
   putLogChunk,
 } from '../../../shared/kinds/pods/log-request-store.ts';
+import { type HttpRequest, type HttpResponse, json } from '../../../shared/kubernetes/http.ts';
 import { isJsonObject } from '../../../shared/kubernetes/json.ts';
 import { NAME_LENGTH_MAX } from '../../../shared/kubernetes/kubernetes.ts';
-import { mediaTypeOf, readJson, refuseTooLarge } from '../../../shared/kubernetes/request/body.ts';
-import type { HttpRequest, HttpResponse } from '../../../shared/kubernetes/request/http.ts';
-import type { ResourceTarget } from '../../../shared/kubernetes/request/request.ts';
-import { json } from '../../../shared/kubernetes/request/respond.ts';
+import type { ResourceTarget } from '../../../shared/kubernetes/request.ts';
+import { mediaTypeOf, readJson, refuseTooLarge } from '../../../shared/kubernetes/request-body.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import type { ItemStore } from '../../../shared/store/item-store.ts';
 

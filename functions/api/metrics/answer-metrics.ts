@@ -12,7 +12,7 @@ import { scanHealth } from '../../../shared/fleet/nodes/health-store.ts';
 import type { Policy } from '../../../shared/fleet/policy.ts';
 import type { findResource } from '../../../shared/kinds/registry.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
-import type { HttpRequest, HttpResponse } from '../../../shared/kubernetes/request/http.ts';
+import type { HttpRequest, HttpResponse } from '../../../shared/kubernetes/http.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import type { ItemStore } from '../../../shared/store/item-store.ts';
 import type { ApiDependencies } from '../dependencies.ts';

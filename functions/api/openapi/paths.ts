@@ -1,7 +1,7 @@
 import { defined } from '../../../shared/defined.ts';
 import { upstream } from '../../../shared/kinds/upstream.ts';
-import { apiVersionOf } from '../../../shared/kubernetes/api-version.ts';
 import type { JsonObject } from '../../../shared/kubernetes/json.ts';
+import { apiVersionOf } from '../../../shared/kubernetes/normal-form.ts';
 import { type GroupVersionKind, kindStruct, type StructSchema } from '../../../shared/kubernetes/schema.ts';
 import type { Components } from './components.ts';
 

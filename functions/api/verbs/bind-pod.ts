@@ -8,7 +8,7 @@ import type { KubeNode, KubeObject } from '../../../shared/kinds/types.ts';
 import { forbiddenField, notSupported, required, tooLong } from '../../../shared/kubernetes/causes.ts';
 import { NAME_LENGTH_MAX } from '../../../shared/kubernetes/kubernetes.ts';
 import { recordOf, textOf } from '../../../shared/kubernetes/normal-form.ts';
-import type { ResourceTarget } from '../../../shared/kubernetes/request/request.ts';
+import type { ResourceTarget } from '../../../shared/kubernetes/request.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { pauseBefore, WRITE_ATTEMPTS_MAX, type WriteOptions } from './write-options.ts';

@@ -1,10 +1,10 @@
 /** POST on a collection: one new object of any kind. */
 import type { PrepareContext, ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
-import type { ResourceTarget } from '../../../shared/kubernetes/request/request.ts';
+import type { ResourceTarget } from '../../../shared/kubernetes/request.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
-import { generateName } from '../../../shared/kubernetes/validate-names.ts';
+import { generateName } from '../../../shared/kubernetes/validate-metadata.ts';
 import { admitCreation, refuseOutsideLimits } from '../admission/admit-creation.ts';
 import { chargedQuotas } from '../admission/charge-quotas.ts';
 import type { ApiDependencies } from '../dependencies.ts';

@@ -3,13 +3,14 @@
 import { admitByPolicies } from '../../../shared/admission/admit-by-policies.ts';
 import { type Call, selectorsOf } from '../../../shared/api/call.ts';
 import { type ListedPage, listObjects } from '../../../shared/api/list-objects.ts';
-import { shapeList, shapeObject } from '../../../shared/api/response-shape.ts';
 import {
   compressedIfLarge,
   PLAIN_LIST_CHARACTERS_MAX,
   payloadBytes,
   RESPONSE_BYTES_MAX,
-} from '../../../shared/api/response-size.ts';
+  shapeList,
+  shapeObject,
+} from '../../../shared/api/response-body.ts';
 import { defined } from '../../../shared/defined.ts';
 import { asDefinition, withTermination } from '../../../shared/kinds/customresourcedefinitions/definition.ts';
 import { customresourcedefinitions } from '../../../shared/kinds/customresourcedefinitions/serve.ts';
@@ -20,17 +21,22 @@ import { pods, storedAs } from '../../../shared/kinds/registry.ts';
 import { isDefaultPolicy } from '../../../shared/kinds/roles/default-policies.ts';
 import { upstream } from '../../../shared/kinds/upstream.ts';
 import { invalidValue, notSupported } from '../../../shared/kubernetes/causes.ts';
-import { decodeObject } from '../../../shared/kubernetes/request/body.ts';
-import type { HttpRequest, HttpResponse } from '../../../shared/kubernetes/request/http.ts';
-import type { ResourceTarget } from '../../../shared/kubernetes/request/request.ts';
+import {
+  type HttpRequest,
+  type HttpResponse,
+  isStatusError,
+  json,
+  warningHeaders,
+} from '../../../shared/kubernetes/http.ts';
 import {
   dryRunOf,
   isAskedFor,
   limitOf,
   optionsFault,
+  type ResourceTarget,
   wholeNumberOf,
-} from '../../../shared/kubernetes/request/request.ts';
-import { isStatusError, json, warningHeaders } from '../../../shared/kubernetes/request/respond.ts';
+} from '../../../shared/kubernetes/request.ts';
+import { decodeObject } from '../../../shared/kubernetes/request-body.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { admitWrite } from '../admission/admit-write.ts';
 import { deleteNamespace } from '../admission/delete-namespace.ts';

@@ -9,7 +9,7 @@
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
 import { markDeleted, podGraceSeconds } from '../../../shared/kubernetes/deletion.ts';
-import type { ResourceTarget } from '../../../shared/kubernetes/request/request.ts';
+import type { ResourceTarget } from '../../../shared/kubernetes/request.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
 import type { ApiDependencies } from '../dependencies.ts';

@@ -6,8 +6,8 @@ import type { ResourceStorage } from '../../../shared/api/resource-storage.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import { storedAs } from '../../../shared/kinds/registry.ts';
 import { schemaFor } from '../../../shared/kinds/schemas.ts';
-import { apiVersionOf } from '../../../shared/kubernetes/api-version.ts';
 import { invalidValue } from '../../../shared/kubernetes/causes.ts';
+import { apiVersionOf } from '../../../shared/kubernetes/normal-form.ts';
 import {
   fieldManagerFault,
   managerFromUserAgent,

@@ -1,21 +1,19 @@
 /** GET of one object and of a list. */
 import { setImmediate as turn } from 'node:timers/promises';
-
 import { type Call, type ReadDependencies, selectorsOf } from '../../../shared/api/call.ts';
 import { listObjects } from '../../../shared/api/list-objects.ts';
-import { shapeList, shapeObject } from '../../../shared/api/response-shape.ts';
 import {
   acceptsGzip,
   compressedIfLarge,
   PLAIN_LIST_CHARACTERS_MAX,
   payloadBytes,
   RESPONSE_BYTES_MAX,
-} from '../../../shared/api/response-size.ts';
+  shapeList,
+  shapeObject,
+} from '../../../shared/api/response-body.ts';
 import { effectOf } from '../../../shared/kinds/effects.ts';
-import type { HttpResponse } from '../../../shared/kubernetes/request/http.ts';
-import { checkListOptions, refuseFutureVersion } from '../../../shared/kubernetes/request/list-options.ts';
-import { limitOf } from '../../../shared/kubernetes/request/request.ts';
-import { json, warningHeaders } from '../../../shared/kubernetes/request/respond.ts';
+import { type HttpResponse, json, warningHeaders } from '../../../shared/kubernetes/http.ts';
+import { checkListOptions, limitOf, refuseFutureVersion } from '../../../shared/kubernetes/request.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { refuseForeign } from '../admission/restrict-node.ts';
 

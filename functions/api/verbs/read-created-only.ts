@@ -1,8 +1,8 @@
-import { refuseUnacceptable } from '../../../shared/api/response-shape.ts';
+import { refuseUnacceptable } from '../../../shared/api/response-body.ts';
 import { schemaFor } from '../../../shared/kinds/schemas.ts';
-import { type DecodedObject, decodeObject, fieldValidationOf } from '../../../shared/kubernetes/request/body.ts';
-import type { HttpRequest } from '../../../shared/kubernetes/request/http.ts';
-import type { ResourceTarget } from '../../../shared/kubernetes/request/request.ts';
+import type { HttpRequest } from '../../../shared/kubernetes/http.ts';
+import type { ResourceTarget } from '../../../shared/kubernetes/request.ts';
+import { type DecodedObject, decodeObject, fieldValidationOf } from '../../../shared/kubernetes/request-body.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { readObject } from './read-object.ts';
 

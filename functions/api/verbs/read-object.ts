@@ -1,6 +1,6 @@
 import type { ExpectedType } from '../../../shared/kubernetes/protobuf.ts';
 import type { ProtobufTable } from '../../../shared/kubernetes/protobuf-table.ts';
-import { type ReadBody, readObjectBody } from '../../../shared/kubernetes/request/body.ts';
+import { type ReadBody, readObjectBody } from '../../../shared/kubernetes/request-body.ts';
 
 /**
  * An object of any kind that clients send. `expected`: apiVersion and kind of the path.

@@ -7,9 +7,10 @@ import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import type { KubeDeployment, KubeObject, KubeReplicationController } from '../../../shared/kinds/types.ts';
 import { upstream } from '../../../shared/kinds/upstream.ts';
 import { nonNegative } from '../../../shared/kubernetes/causes.ts';
+import { type HttpResponse, json, warningHeaders } from '../../../shared/kubernetes/http.ts';
 import { numberOf, recordOf, textOf } from '../../../shared/kubernetes/normal-form.ts';
-import { patchTransform } from '../../../shared/kubernetes/patch/patch.ts';
-import type { Transform } from '../../../shared/kubernetes/patch/transform.ts';
+import { patchTransform, type Transform } from '../../../shared/kubernetes/patch/patch.ts';
+import { dryRunOf, type OptionsKind } from '../../../shared/kubernetes/request.ts';
 import {
   decodeObject,
   fieldValidationOf,
@@ -17,10 +18,7 @@ import {
   mediaTypeOf,
   PATCH_TYPES,
   refuseOtherKind,
-} from '../../../shared/kubernetes/request/body.ts';
-import type { HttpResponse } from '../../../shared/kubernetes/request/http.ts';
-import { dryRunOf, type OptionsKind } from '../../../shared/kubernetes/request/request.ts';
-import { json, warningHeaders } from '../../../shared/kubernetes/request/respond.ts';
+} from '../../../shared/kubernetes/request-body.ts';
 import type { LabelSelectorSpec } from '../../../shared/kubernetes/selectors.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { admitWrite } from '../admission/admit-write.ts';

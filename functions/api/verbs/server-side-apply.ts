@@ -1,6 +1,5 @@
 /** Server-side apply: computes the object to store from a body of type `application/apply-patch+yaml`. */
 
-import type { ReadYaml } from '../../../shared/api/yaml-body.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
 import { forbiddenField, required } from '../../../shared/kubernetes/causes.ts';
@@ -8,8 +7,13 @@ import { fieldWarnings, strictDecodingMessage, typeFaultMessage } from '../../..
 import { inUnicode } from '../../../shared/kubernetes/json.ts';
 import { applyServerSide } from '../../../shared/kubernetes/patch/apply.ts';
 import type { Writer } from '../../../shared/kubernetes/patch/managed-fields.ts';
-import { type FieldValidation, readJson, refuseTooLarge } from '../../../shared/kubernetes/request/body.ts';
-import { isAskedFor } from '../../../shared/kubernetes/request/request.ts';
+import { isAskedFor } from '../../../shared/kubernetes/request.ts';
+import {
+  type FieldValidation,
+  type ReadYaml,
+  readJson,
+  refuseTooLarge,
+} from '../../../shared/kubernetes/request-body.ts';
 import type { StructSchema } from '../../../shared/kubernetes/schema.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 

@@ -3,10 +3,9 @@
 import type { Call } from '../../../shared/api/call.ts';
 import { schemaOf } from '../../../shared/kinds/schemas.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
-import { decodeObject, fieldValidationOf, refuseOtherKind } from '../../../shared/kubernetes/request/body.ts';
-import type { HttpResponse } from '../../../shared/kubernetes/request/http.ts';
-import { dryRunOf } from '../../../shared/kubernetes/request/request.ts';
-import { json } from '../../../shared/kubernetes/request/respond.ts';
+import { type HttpResponse, json } from '../../../shared/kubernetes/http.ts';
+import { dryRunOf } from '../../../shared/kubernetes/request.ts';
+import { decodeObject, fieldValidationOf, refuseOtherKind } from '../../../shared/kubernetes/request-body.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { admitBody, admitRestricted } from '../admission/admit-write.ts';
 import type { ServeDependencies } from '../dependencies.ts';

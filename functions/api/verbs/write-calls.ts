@@ -2,16 +2,17 @@
 
 import { readsAsNode } from '../../../shared/access/authorize.ts';
 import type { Call } from '../../../shared/api/call.ts';
-import { shapeObject } from '../../../shared/api/response-shape.ts';
+import { shapeObject } from '../../../shared/api/response-body.ts';
 import { defined } from '../../../shared/defined.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import { nodeidentities, nodes, storedAs } from '../../../shared/kinds/registry.ts';
 import { schemaFor } from '../../../shared/kinds/schemas.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
-import { apiVersionOf } from '../../../shared/kubernetes/api-version.ts';
 import { invalidValue } from '../../../shared/kubernetes/causes.ts';
-import { patchTransform } from '../../../shared/kubernetes/patch/patch.ts';
-import type { Transform } from '../../../shared/kubernetes/patch/transform.ts';
+import { type HttpRequest, type HttpResponse, json, warningHeaders } from '../../../shared/kubernetes/http.ts';
+import { apiVersionOf } from '../../../shared/kubernetes/normal-form.ts';
+import { patchTransform, type Transform } from '../../../shared/kubernetes/patch/patch.ts';
+import { dryRunOf, type OptionsKind } from '../../../shared/kubernetes/request.ts';
 import {
   decodeObject,
   fieldValidationOf,
@@ -19,10 +20,7 @@ import {
   mediaTypeOf,
   PATCH_TYPES,
   refuseOtherKind,
-} from '../../../shared/kubernetes/request/body.ts';
-import type { HttpRequest, HttpResponse } from '../../../shared/kubernetes/request/http.ts';
-import { dryRunOf, type OptionsKind } from '../../../shared/kubernetes/request/request.ts';
-import { json, warningHeaders } from '../../../shared/kubernetes/request/respond.ts';
+} from '../../../shared/kubernetes/request-body.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { admitWrite } from '../admission/admit-write.ts';
 import type { ServeDependencies } from '../dependencies.ts';

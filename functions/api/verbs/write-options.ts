@@ -6,7 +6,7 @@ import { type Backoff, backoffMs } from '../../../shared/backoff.ts';
 import { defined } from '../../../shared/defined.ts';
 import type { PrepareContext, ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
-import type { ResourceTarget } from '../../../shared/kubernetes/request/request.ts';
+import type { ResourceTarget } from '../../../shared/kubernetes/request.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 

@@ -7,10 +7,10 @@
  */
 
 import { type PendingEvent, recordEvents, subjectOf } from '../../../shared/events/record-event.ts';
-import { controllerOf } from '../../../shared/kinds/controller-of.ts';
 import { prepareJob } from '../../../shared/kinds/jobs/defaults.ts';
 import type { KubeCronJob, KubeJob, KubeObject, ObjectRef, ObjectReference } from '../../../shared/kinds/types.ts';
 import { jsonEqual } from '../../../shared/kubernetes/json.ts';
+import { controllerOf } from '../../../shared/kubernetes/normal-form.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
 import { ownedRefs } from '../../../shared/store/owner-index.ts';

@@ -8,9 +8,9 @@
  */
 
 import { type PendingEvent, recordEvents, subjectOf } from '../../../shared/events/record-event.ts';
-import { controllerOf } from '../../../shared/kinds/controller-of.ts';
 import { prepareReplicaSet } from '../../../shared/kinds/replicasets/defaults.ts';
 import type { KubeObject, ObjectRef, OwnerReference } from '../../../shared/kinds/types.ts';
+import { controllerOf } from '../../../shared/kubernetes/normal-form.ts';
 import { selectorFromSpec } from '../../../shared/kubernetes/selectors.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
 import { COMMIT_OBJECTS_MAX, type ObjectWrite } from '../../../shared/store/object-store.ts';

@@ -16,9 +16,9 @@
  */
 
 import { type PendingEvent, recordEvents } from '../../../shared/events/record-event.ts';
-import { controllerOf } from '../../../shared/kinds/controller-of.ts';
 import { LEASE_NAMESPACE } from '../../../shared/kinds/leases/resource.ts';
 import type { KubeObject, ObjectRef } from '../../../shared/kinds/types.ts';
+import { controllerOf } from '../../../shared/kubernetes/normal-form.ts';
 import { StoreFault } from '../../../shared/store/item-store.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
 import { dropClaim } from '../../../shared/store/owner-claim.ts';

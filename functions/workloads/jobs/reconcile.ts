@@ -14,10 +14,10 @@
 
 import type { DecisionDraft } from '../../../shared/decisions/decision-record.ts';
 import { type PendingEvent, recordEvents, subjectOf } from '../../../shared/events/record-event.ts';
-import { controllerOf } from '../../../shared/kinds/controller-of.ts';
 import type { JobStatus, KubeJob, KubePod, ObjectRef } from '../../../shared/kinds/types.ts';
 import { markDeleted } from '../../../shared/kubernetes/deletion.ts';
 import { jsonEqual } from '../../../shared/kubernetes/json.ts';
+import { controllerOf } from '../../../shared/kubernetes/normal-form.ts';
 import { selectorFromSpec } from '../../../shared/kubernetes/selectors.ts';
 import { parseTimeMs } from '../../../shared/kubernetes/time.ts';
 import type { Item } from '../../../shared/store/item-store.ts';

@@ -2,8 +2,8 @@
  * Which objects of a namespace belong to an owner. Source: pkg/controller/controller_ref_manager.go (ClaimObject).
  */
 
-import { controllerOf } from '../../../shared/kinds/controller-of.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
+import { controllerOf } from '../../../shared/kubernetes/normal-form.ts';
 import type { LabelSelector } from '../../../shared/kubernetes/selectors.ts';
 
 export interface Claims<Owned extends KubeObject> {

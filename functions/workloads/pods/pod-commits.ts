@@ -12,9 +12,9 @@
 import type { DecisionDraft } from '../../../shared/decisions/decision-record.ts';
 import { defined } from '../../../shared/defined.ts';
 import { subjectOf } from '../../../shared/events/record-event.ts';
-import { controllerOf } from '../../../shared/kinds/controller-of.ts';
 import { shardsOf } from '../../../shared/kinds/resources.ts';
 import type { KubeObject, KubePod, ObjectRef } from '../../../shared/kinds/types.ts';
+import { controllerOf } from '../../../shared/kubernetes/normal-form.ts';
 import type { Item, TransactWrite } from '../../../shared/store/item-store.ts';
 import { objectSortKey, shardOf } from '../../../shared/store/layout.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';

@@ -1,8 +1,8 @@
 /** Reads and writes the ControllerRevisions of a DaemonSet or StatefulSet. */
 
-import { controllerOf } from '../../../shared/kinds/controller-of.ts';
 import { prepareRevision } from '../../../shared/kinds/controllerrevisions/defaults.ts';
 import type { KubeControllerRevision, KubeObject, ObjectRef } from '../../../shared/kinds/types.ts';
+import { controllerOf } from '../../../shared/kubernetes/normal-form.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
 import type { CommitOutcome, ObjectWrite } from '../../../shared/store/object-store.ts';
 import { ownedRefs } from '../../../shared/store/owner-index.ts';

@@ -6,9 +6,9 @@
  * was read. Names of pods follow from the claim, so nothing depends on a random number.
  */
 
-import { controllerOf } from '../../../shared/kinds/controller-of.ts';
 import { shardsOf } from '../../../shared/kinds/resources.ts';
 import type { KubeObject, KubePod, ObjectRef } from '../../../shared/kinds/types.ts';
+import { controllerOf } from '../../../shared/kubernetes/normal-form.ts';
 import { selectorFromSpec } from '../../../shared/kubernetes/selectors.ts';
 import { readFence } from '../../../shared/store/owner-claim.ts';
 import { ownedRefs } from '../../../shared/store/owner-index.ts';

@@ -2,11 +2,10 @@
 import { readsAsNode } from '../../../shared/access/authorize.ts';
 import type { UserInfo } from '../../../shared/access/user-info.ts';
 import { SITE_PERMITS } from '../../../shared/agents/site-permits.ts';
+import { type HttpRequest, type HttpResponse, json } from '../../../shared/kubernetes/http.ts';
 import { listOf, recordOf, textOf } from '../../../shared/kubernetes/normal-form.ts';
-import { mediaTypeOf, readJson, refuseTooLarge } from '../../../shared/kubernetes/request/body.ts';
-import type { HttpRequest, HttpResponse } from '../../../shared/kubernetes/request/http.ts';
-import { parsePath, type ResourceTarget } from '../../../shared/kubernetes/request/request.ts';
-import { json } from '../../../shared/kubernetes/request/respond.ts';
+import { parsePath, type ResourceTarget } from '../../../shared/kubernetes/request.ts';
+import { mediaTypeOf, readJson, refuseTooLarge } from '../../../shared/kubernetes/request-body.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import type { SiteRescheduling } from './site-rescheduling.ts';
 

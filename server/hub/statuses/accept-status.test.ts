@@ -1,7 +1,7 @@
 /** What a machine may report to its hub, through the hub itself. */
 import { expect, it } from 'vitest';
 import { SITE_STATUS_HEADER } from '../../../shared/agents/site-status.ts';
-import type { HttpRequest } from '../../../shared/kubernetes/request/http.ts';
+import type { HttpRequest } from '../../../shared/kubernetes/http.ts';
 import { memoryItemStore } from '../../../shared/store/memory/item-store.ts';
 import { apiInMemory, NODES, node, pod, podsIn, STRATEGIC } from '../../../test/support/api-in-memory.ts';
 import { changeSignals } from '../../watches/change-signals.ts';

@@ -16,12 +16,11 @@ import { defaultPolicy } from '../../../shared/fleet/policy.ts';
 import { storedAs } from '../../../shared/kinds/registry.ts';
 import { schemaFor } from '../../../shared/kinds/schemas.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
+import { type HttpRequest, type HttpResponse, json } from '../../../shared/kubernetes/http.ts';
 import { jsonEqual } from '../../../shared/kubernetes/json.ts';
 import { patchTransform } from '../../../shared/kubernetes/patch/patch.ts';
-import { isPatchType, mediaTypeOf, PATCH_TYPES } from '../../../shared/kubernetes/request/body.ts';
-import type { HttpRequest, HttpResponse } from '../../../shared/kubernetes/request/http.ts';
-import { parsePath } from '../../../shared/kubernetes/request/request.ts';
-import { json } from '../../../shared/kubernetes/request/respond.ts';
+import { parsePath } from '../../../shared/kubernetes/request.ts';
+import { isPatchType, mediaTypeOf, PATCH_TYPES } from '../../../shared/kubernetes/request-body.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import type { ShownStatuses } from './shown-statuses.ts';
 

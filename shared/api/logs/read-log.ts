@@ -7,7 +7,7 @@
 
 import { logContainer, podLogOptions, refuseWithoutLog } from '../../kinds/pods/pod-log-options.ts';
 import type { KubePod } from '../../kinds/types.ts';
-import type { HttpResponse } from '../../kubernetes/request/http.ts';
+import type { HttpResponse } from '../../kubernetes/http.ts';
 import * as status from '../../kubernetes/status.ts';
 import type { Call, ReadDependencies } from '../call.ts';
 import { refuseWithoutAgent } from './without-agent.ts';

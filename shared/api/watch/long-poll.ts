@@ -13,7 +13,7 @@
  */
 
 import { forbiddenField } from '../../kubernetes/causes.ts';
-import type { HttpResponse } from '../../kubernetes/request/http.ts';
+import type { HttpResponse } from '../../kubernetes/http.ts';
 import * as status from '../../kubernetes/status.ts';
 import { type WatchCall, type WatchEvent, type WatchSource, watchEvents } from './watch-events.ts';
 import { watchEventLine } from './watch-line.ts';

@@ -1,8 +1,7 @@
 /** GET with `watch`: reads the options, and lets the process deliver the changes in its way. */
 
-import type { HttpRequest, HttpResponse } from '../../kubernetes/request/http.ts';
-import { checkWatchOptions } from '../../kubernetes/request/list-options.ts';
-import { isAskedFor, wholeNumberOf } from '../../kubernetes/request/request.ts';
+import type { HttpRequest, HttpResponse } from '../../kubernetes/http.ts';
+import { checkWatchOptions, isAskedFor, wholeNumberOf } from '../../kubernetes/request.ts';
 import { type Call, type ReadDependencies, selectorsOf } from '../call.ts';
 
 export async function watch(dependencies: ReadDependencies, call: Call): Promise<HttpResponse> {

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { configmaps } from '../../kinds/configmaps/serve.ts';
-import { negotiateShape } from '../response-shape.ts';
+import { negotiateShape } from '../response-body.ts';
 import { watchEventLine } from './watch-line.ts';
 
 const SHAPE = negotiateShape('application/json', new URLSearchParams());

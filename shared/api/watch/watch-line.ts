@@ -1,7 +1,6 @@
 import type { ResourceDescriptor } from '../../kinds/descriptor.ts';
 import type { KubeObject } from '../../kinds/types.ts';
-import { buildTable } from '../../kubernetes/table.ts';
-import { type Shape, shapeObject } from '../response-shape.ts';
+import { buildTable, type Shape, shapeObject } from '../response-body.ts';
 import type { WatchEvent } from './watch-events.ts';
 
 export interface LineOptions {

@@ -1,7 +1,7 @@
 /** A watch as a redirect to the streaming function, which can stream. The HTTP API cannot. */
 
 import type { WatchTicketIssuer } from '../../access/watch-tickets.ts';
-import type { HttpResponse } from '../../kubernetes/request/http.ts';
+import type { HttpResponse } from '../../kubernetes/http.ts';
 import type { AnswerWatch, Call } from '../call.ts';
 import { beginsWithState } from './watch-request.ts';
 

@@ -13,7 +13,7 @@ import type { ChangeLog } from '../../store/change-log.ts';
 import { resourceVersionOf } from '../../store/object-record.ts';
 import { matches } from '../list-objects.ts';
 import type { ResourceStorage } from '../resource-storage.ts';
-import type { Shape } from '../response-shape.ts';
+import type { Shape } from '../response-body.ts';
 
 /** Objects per page of the initial state. */
 const STATE_PAGE_ITEMS = 500;

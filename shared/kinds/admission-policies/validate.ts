@@ -15,14 +15,14 @@ import {
 } from '../../kubernetes/causes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
 import { validateConditions } from '../../kubernetes/validate-conditions.ts';
-import { validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
 import {
   dns1035LabelErrors,
   pathSegmentErrors,
   qualifiedNameErrors,
   subdomainErrors,
   subdomainName,
-} from '../../kubernetes/validate-names.ts';
+  validateObjectMetadata,
+} from '../../kubernetes/validate-metadata.ts';
 import { validateSelector } from '../poddisruptionbudgets/validate.ts';
 import type {
   AuditAnnotation,

@@ -2,8 +2,7 @@
 import { isOlderVersion } from '../../agents/version-order.ts';
 import { duplicate, invalidValue, required, tooMany } from '../../kubernetes/causes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { validateLabels, validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
-import { subdomainName } from '../../kubernetes/validate-names.ts';
+import { subdomainName, validateLabels, validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
 import { validateShare } from '../poddisruptionbudgets/validate.ts';
 import type { AgentReleaseArtifactSpec, KubeAgentRelease } from '../types.ts';
 

@@ -1,9 +1,9 @@
 /** Metrics and behavior of an autoscaler (pkg/apis/autoscaling/validation/validation.go). */
 
 import { forbiddenField, invalidValue, notSupported, oneOf, required, requiredAt } from '../../kubernetes/causes.ts';
+import { containerNameCauses, readAmount } from '../../kubernetes/quantity.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { labelErrors, pathSegmentErrors } from '../../kubernetes/validate-names.ts';
-import { containerNameCauses, readAmount } from '../../kubernetes/validate-resources.ts';
+import { labelErrors, pathSegmentErrors } from '../../kubernetes/validate-metadata.ts';
 import type { HPAScalingRules, MetricSource, MetricSpec, MetricTarget } from '../types.ts';
 
 const WINDOW_SECONDS_MAX = 3_600;

@@ -2,8 +2,7 @@
 
 import { invalidValue, nonNegative } from '../../kubernetes/causes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
-import { subdomainName } from '../../kubernetes/validate-names.ts';
+import { subdomainName, validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
 import type { KubeHorizontalPodAutoscaler } from '../types.ts';
 import { validateMetric, validateReference, validateScaling } from './validate-metrics.ts';
 

@@ -12,8 +12,12 @@ import {
 import { NAME_LENGTH_MAX } from '../../kubernetes/kubernetes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
 import { CONDITION_STATUSES } from '../../kubernetes/validate-conditions.ts';
-import { validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
-import { labelErrors, pathSegmentName, subdomainErrors } from '../../kubernetes/validate-names.ts';
+import {
+  labelErrors,
+  pathSegmentName,
+  subdomainErrors,
+  validateObjectMetadata,
+} from '../../kubernetes/validate-metadata.ts';
 import type { KubeCertificateSigningRequest } from '../types.ts';
 import { certificatesFault, REQUEST_BYTES_MAX, readCertificateRequest } from './certificate-request.ts';
 

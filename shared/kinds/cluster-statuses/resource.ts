@@ -1,4 +1,4 @@
-import { apiVersionOf } from '../../kubernetes/api-version.ts';
+import { apiVersionOf } from '../../kubernetes/normal-form.ts';
 import { IDENTITY_GROUP } from '../identities/resource.ts';
 import { storedResource } from '../stored-resource.ts';
 

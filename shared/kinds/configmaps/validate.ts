@@ -3,8 +3,7 @@
 import { forbiddenField, IMMUTABLE, invalidValue, required, sameJson } from '../../kubernetes/causes.ts';
 import { isJsonObject } from '../../kubernetes/json.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
-import { configKeyErrors, subdomainName } from '../../kubernetes/validate-names.ts';
+import { configKeyErrors, subdomainName, validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
 import type { KubeConfigMap, KubeSecret, KubeServiceAccount } from '../types.ts';
 
 const REDACTED = '<secret contents redacted>';

@@ -3,14 +3,12 @@
  * Source: k8s.io/apiextensions-apiserver pkg/registry/customresource.
  */
 
-import { apiVersionOf } from '../../kubernetes/api-version.ts';
 import { invalidValue } from '../../kubernetes/causes.ts';
 import { jsonEqual } from '../../kubernetes/json.ts';
-import { freshMetadata, inheritMetadata, typed } from '../../kubernetes/normal-form.ts';
+import { apiVersionOf, freshMetadata, inheritMetadata, typed } from '../../kubernetes/normal-form.ts';
 import type { StructSchema } from '../../kubernetes/schema.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
-import { subdomainName } from '../../kubernetes/validate-names.ts';
+import { subdomainName, validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
 import { INT32_MAX } from '../../kubernetes/whole-number.ts';
 import type { DefinitionVersion, KubeCustomResourceDefinition } from '../customresourcedefinitions/definition.ts';
 import type { CustomKind, ResourceDescriptor } from '../descriptor.ts';

@@ -5,7 +5,7 @@
  * written. A path of a built-in kind never gets here, so requests for those cost nothing more.
  */
 
-import { apiVersionOf } from '../../kubernetes/api-version.ts';
+import { apiVersionOf } from '../../kubernetes/normal-form.ts';
 import type { DefinitionCatalog } from '../customresourcedefinitions/catalog.ts';
 import {
   type DefinitionVersion,

@@ -14,7 +14,7 @@
 
 import type { StorageContext } from '../../api/kind-storage.ts';
 import type { ResourceStorage, WriteResult } from '../../api/resource-storage.ts';
-import { apiVersionOf } from '../../kubernetes/api-version.ts';
+import { apiVersionOf } from '../../kubernetes/normal-form.ts';
 import * as status from '../../kubernetes/status.ts';
 import { holds } from '../../store/attributes.ts';
 import { OBJECT } from '../../store/object-record.ts';

@@ -14,8 +14,12 @@ import {
 } from '../../kubernetes/causes.ts';
 import { jsonEqual } from '../../kubernetes/json.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { validateMetadata, validateMetadataUpdate } from '../../kubernetes/validate-metadata.ts';
-import { dns1035LabelErrors, subdomainErrors } from '../../kubernetes/validate-names.ts';
+import {
+  dns1035LabelErrors,
+  subdomainErrors,
+  validateMetadata,
+  validateMetadataUpdate,
+} from '../../kubernetes/validate-metadata.ts';
 import { parseJsonPath } from '../custom-resources/json-path.ts';
 import type { JsonSchema } from '../custom-resources/schema-node.ts';
 import { APPROVED, approvalOf } from './approval.ts';

@@ -9,8 +9,7 @@ import {
   required,
 } from '../../kubernetes/causes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
-import { subdomainName } from '../../kubernetes/validate-names.ts';
+import { subdomainName, validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
 import { shareValue, validateShare } from '../poddisruptionbudgets/validate.ts';
 import { validateRunsForever, validateSelection, validateTemplate } from '../pods/validate-template.ts';
 import type { DaemonSetSpec, DaemonSetStatus, KubeDaemonSet } from '../types.ts';

@@ -2,8 +2,8 @@
 
 import type { DecisionRecord } from '../../decisions/decision-record.ts';
 import { ageSince } from '../../kubernetes/age.ts';
-import { apiVersionOf } from '../../kubernetes/api-version.ts';
 import { ageColumn, nameColumn, textColumn } from '../../kubernetes/columns.ts';
+import { apiVersionOf } from '../../kubernetes/normal-form.ts';
 import { formatMicroTime, formatTime } from '../../kubernetes/time.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
 import { READ_ONLY } from '../read-only.ts';

@@ -6,8 +6,13 @@
 
 import { immutable, invalidValue, required, sameJson } from '../../kubernetes/causes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
-import { byteLength, pathSegmentName, qualifiedNameErrors, subdomainName } from '../../kubernetes/validate-names.ts';
+import {
+  byteLength,
+  pathSegmentName,
+  qualifiedNameErrors,
+  subdomainName,
+  validateObjectMetadata,
+} from '../../kubernetes/validate-metadata.ts';
 import type { KubeEvent } from '../types.ts';
 import { EVENTS_GROUP } from './resource.ts';
 

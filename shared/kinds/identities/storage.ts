@@ -1,14 +1,16 @@
 /** The storage of identities and bootstrap tokens, in the `control` table. Neither has a change log. */
 
-import type { BootstrapTokenStore, StoredBootstrapToken } from '../../access/bootstrap-token-store.ts';
-import { bootstrapTokenStore } from '../../access/bootstrap-token-store.ts';
-import type { NodeIdentity, NodeKeyStore } from '../../access/node-key-store.ts';
-import { nodeKeyStore } from '../../access/node-key-store.ts';
+import {
+  type BootstrapTokenStore,
+  bootstrapTokenStore,
+  type StoredBootstrapToken,
+} from '../../access/bootstrap-token-store.ts';
+import { type NodeIdentity, type NodeKeyStore, nodeKeyStore } from '../../access/node-key-store.ts';
 import type { KindStorage } from '../../api/kind-storage.ts';
 import type { ResourceStorage, WriteResult } from '../../api/resource-storage.ts';
 import type { Clock } from '../../clock.ts';
 import { defined } from '../../defined.ts';
-import { apiVersionOf } from '../../kubernetes/api-version.ts';
+import { apiVersionOf } from '../../kubernetes/normal-form.ts';
 import { formatTime, parseTimeMs } from '../../kubernetes/time.ts';
 import { RESOURCE_VERSIONS_PER_MS } from '../../store/layout.ts';
 import type { KubeBootstrapToken, KubeObject, ObjectMeta } from '../types.ts';

@@ -10,8 +10,7 @@ import { invalidValue, required, tooMany } from '../../kubernetes/causes.ts';
 import { NAME_LENGTH_MAX } from '../../kubernetes/kubernetes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
 import { parseTimeMs } from '../../kubernetes/time.ts';
-import { validateLabels, validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
-import { type NameRule, nodeName } from '../../kubernetes/validate-names.ts';
+import { type NameRule, nodeName, validateLabels, validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
 import type { KubeBootstrapToken, KubeNodeIdentity } from '../types.ts';
 
 const LABELS_MAX = 64;

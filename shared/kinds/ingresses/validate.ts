@@ -14,7 +14,6 @@ import {
 } from '../../kubernetes/causes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
 import { cidrErrors, isStrictSubset } from '../../kubernetes/validate-addresses.ts';
-import { validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
 import {
   byteLength,
   domainPathErrors,
@@ -23,7 +22,8 @@ import {
   portNameErrors,
   subdomainErrors,
   subdomainName,
-} from '../../kubernetes/validate-names.ts';
+  validateObjectMetadata,
+} from '../../kubernetes/validate-metadata.ts';
 import { validateSelector } from '../poddisruptionbudgets/validate.ts';
 import { portRange, validatePort } from '../pods/validate-probes.ts';
 import { hostNameErrors, serviceName, validateBalancerStatus } from '../services/validate.ts';

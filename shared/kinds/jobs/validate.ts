@@ -18,7 +18,6 @@ import {
 import { selectorFromSpec } from '../../kubernetes/selectors.ts';
 import type { Cause } from '../../kubernetes/status.ts';
 import { CONDITION_STATUSES } from '../../kubernetes/validate-conditions.ts';
-import { validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
 import {
   byteLength,
   domainPathErrors,
@@ -26,7 +25,8 @@ import {
   qualifiedNameErrors,
   subdomainName,
   tooLongText,
-} from '../../kubernetes/validate-names.ts';
+  validateObjectMetadata,
+} from '../../kubernetes/validate-metadata.ts';
 import { validateSelector } from '../poddisruptionbudgets/validate.ts';
 import { validateSelection, validateTemplate } from '../pods/validate-template.ts';
 import type {

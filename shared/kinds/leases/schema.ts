@@ -1,6 +1,5 @@
 import { type ProtobufTable, protobufTable } from '../../kubernetes/protobuf-table.ts';
-import { schemaTable } from '../../kubernetes/schema-table.ts';
-import { typeTable } from '../../kubernetes/type-table.ts';
+import { schemaTable, typeTable } from '../../kubernetes/type-table.ts';
 import { LEASE_TABLE } from '../generated/lease-table.ts';
 
 const TYPES = typeTable(LEASE_TABLE);

@@ -3,8 +3,7 @@
 import { forbiddenField, invalidValue, nonNegative, notSupported, required } from '../../kubernetes/causes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
 import { parseTimeMs } from '../../kubernetes/time.ts';
-import { validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
-import { qualifiedNameErrors, subdomainName } from '../../kubernetes/validate-names.ts';
+import { qualifiedNameErrors, subdomainName, validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
 import type { KubeLease, LeaseSpec } from '../types.ts';
 
 const STRATEGIES = ['OldestEmulationVersion'];

@@ -2,8 +2,7 @@
 
 import { invalidValue, notSupported, sameJson } from '../../kubernetes/causes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
-import { labelName, qualifiedNameErrors } from '../../kubernetes/validate-names.ts';
+import { labelName, qualifiedNameErrors, validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
 import type { KubeNamespace } from '../types.ts';
 
 export const NAMESPACE_PHASES = ['Active', 'Terminating'];

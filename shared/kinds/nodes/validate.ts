@@ -1,11 +1,15 @@
 /** Node (pkg/apis/core/validation/validation.go: ValidateNode, ValidateNodeUpdate). */
 
 import { duplicate, forbiddenField, invalidValue, notSupported, required, sameJson } from '../../kubernetes/causes.ts';
+import { amountCauses } from '../../kubernetes/quantity.ts';
 import type { Cause } from '../../kubernetes/status.ts';
 import { addressFamily } from '../../kubernetes/validate-addresses.ts';
-import { validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
-import { labelValueErrors, nodeName, qualifiedNameErrors } from '../../kubernetes/validate-names.ts';
-import { amountCauses } from '../../kubernetes/validate-resources.ts';
+import {
+  labelValueErrors,
+  nodeName,
+  qualifiedNameErrors,
+  validateObjectMetadata,
+} from '../../kubernetes/validate-metadata.ts';
 import type { KubeNode, ResourceList, Taint } from '../types.ts';
 
 export const TAINT_EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];

@@ -16,17 +16,16 @@ import {
   sameJson,
   tooLong,
 } from '../../kubernetes/causes.ts';
-import { compareQuantities } from '../../kubernetes/quantity.ts';
+import { amountCauses, compareQuantities, readAmount } from '../../kubernetes/quantity.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
 import {
   byteLength,
   labelErrors,
   qualifiedNameErrors,
   subdomainErrors,
   subdomainName,
-} from '../../kubernetes/validate-names.ts';
-import { amountCauses, readAmount } from '../../kubernetes/validate-resources.ts';
+  validateObjectMetadata,
+} from '../../kubernetes/validate-metadata.ts';
 import { validateSelector } from '../poddisruptionbudgets/validate.ts';
 import { validateNodeSelector } from '../pods/validate-scheduling.ts';
 import { validateBacksteps, validateHostPath, validateTokenSeconds } from '../pods/validate-volumes.ts';

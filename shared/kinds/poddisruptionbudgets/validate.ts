@@ -4,8 +4,13 @@ import { invalidValue, NOT_NEGATIVE, nonNegative, notSupported, required } from 
 import type { LabelSelectorSpec } from '../../kubernetes/selectors.ts';
 import type { Cause } from '../../kubernetes/status.ts';
 import { validateConditions } from '../../kubernetes/validate-conditions.ts';
-import { validateLabels, validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
-import { labelValueErrors, qualifiedNameErrors, subdomainName } from '../../kubernetes/validate-names.ts';
+import {
+  labelValueErrors,
+  qualifiedNameErrors,
+  subdomainName,
+  validateLabels,
+  validateObjectMetadata,
+} from '../../kubernetes/validate-metadata.ts';
 import type { IntOrString, KubePodDisruptionBudget } from '../types.ts';
 
 const EVICTION_POLICIES = ['AlwaysAllow', 'IfHealthyBudget'];

@@ -2,7 +2,7 @@
  * How many pods a budget expects: what the controllers of its pods want. Source:
  * pkg/controller/disruption/disruption.go (getExpectedPodCount, getExpectedScale).
  */
-import { controllerOf } from '../controller-of.ts';
+import { controllerOf } from '../../kubernetes/normal-form.ts';
 import type { KubeObject, KubePod, KubePodDisruptionBudget, ObjectRef, OwnerReference } from '../types.ts';
 import { coveredPods, type ExpectedPods } from './budget-status.ts';
 

@@ -5,7 +5,7 @@
  */
 import { defined } from '../../defined.ts';
 import { forbiddenField, invalidValue, NOT_NEGATIVE } from '../../kubernetes/causes.ts';
-import { isAskedFor, wholeNumberOf } from '../../kubernetes/request/request.ts';
+import { isAskedFor, wholeNumberOf } from '../../kubernetes/request.ts';
 import * as status from '../../kubernetes/status.ts';
 import { parseTimeMs } from '../../kubernetes/time.ts';
 import type { ContainerStatus, KubePod } from '../types.ts';

@@ -4,10 +4,10 @@
  */
 import { defined } from '../../defined.ts';
 import { NAME_LENGTH_MAX } from '../../kubernetes/kubernetes.ts';
+import { controllerOf } from '../../kubernetes/normal-form.ts';
 import type { TransactWrite } from '../../store/item-store.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
 import { claimAnyway } from '../../store/owner-claim.ts';
-import { controllerOf } from '../controller-of.ts';
 import type { KubePod } from '../types.ts';
 
 /** The uid of the original, on a copy. @tools */

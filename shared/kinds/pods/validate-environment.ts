@@ -7,7 +7,7 @@ import {
   envVarErrors,
   qualifiedNameErrors,
   subdomainErrors,
-} from '../../kubernetes/validate-names.ts';
+} from '../../kubernetes/validate-metadata.ts';
 import type { EnvFromSource, EnvVar, ObjectFieldSelector, ResourceFieldSelector } from '../types.ts';
 
 const ENV_FIELDS = [

@@ -2,7 +2,7 @@
 
 import { forbiddenField, invalidValue, NOT_NEGATIVE, notSupported, required } from '../../kubernetes/causes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { httpHeaderErrors, portNameErrors } from '../../kubernetes/validate-names.ts';
+import { httpHeaderErrors, portNameErrors } from '../../kubernetes/validate-metadata.ts';
 import type { Container, IntOrString, LifecycleHandler, Probe } from '../types.ts';
 
 const SCHEMES = ['HTTP', 'HTTPS'];

@@ -5,7 +5,7 @@
 
 import { duplicate, forbiddenField, invalidValue, notSupported, required } from '../../kubernetes/causes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { labelErrors, qualifiedNameErrors, subdomainErrors } from '../../kubernetes/validate-names.ts';
+import { labelErrors, qualifiedNameErrors, subdomainErrors } from '../../kubernetes/validate-metadata.ts';
 import { validateSelector } from '../poddisruptionbudgets/validate.ts';
 import type {
   Affinity,

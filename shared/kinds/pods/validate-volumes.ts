@@ -10,7 +10,7 @@ import {
 } from '../../kubernetes/causes.ts';
 import { parseQuantity } from '../../kubernetes/quantity.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { labelErrors } from '../../kubernetes/validate-names.ts';
+import { labelErrors } from '../../kubernetes/validate-metadata.ts';
 import type { DownwardAPIVolumeFile, KeyToPath, Volume, VolumeMount, VolumeProjection } from '../types.ts';
 import { VOLUME_FIELDS, validateFieldReference, validateResourceReference } from './validate-environment.ts';
 

@@ -15,10 +15,16 @@ import {
   sameJson,
   tooMany,
 } from '../../kubernetes/causes.ts';
-import { compareQuantities, type Quantity } from '../../kubernetes/quantity.ts';
+import {
+  amountCauses,
+  compareQuantities,
+  containerNameCauses,
+  isNotOvercommittable,
+  type Quantity,
+  readAmount,
+} from '../../kubernetes/quantity.ts';
 import type { Cause } from '../../kubernetes/status.ts';
 import { addressErrors, addressFamily } from '../../kubernetes/validate-addresses.ts';
-import { validateLabels, validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
 import {
   labelErrors,
   labelValueErrors,
@@ -26,13 +32,9 @@ import {
   qualifiedNameErrors,
   subdomainErrors,
   subdomainName,
-} from '../../kubernetes/validate-names.ts';
-import {
-  amountCauses,
-  containerNameCauses,
-  isNotOvercommittable,
-  readAmount,
-} from '../../kubernetes/validate-resources.ts';
+  validateLabels,
+  validateObjectMetadata,
+} from '../../kubernetes/validate-metadata.ts';
 import { INT32_MAX } from '../../kubernetes/whole-number.ts';
 import { TAINT_EFFECTS } from '../nodes/validate.ts';
 import type {

@@ -1,19 +1,20 @@
 /** ResourceQuota and LimitRange (pkg/apis/core/validation/validation.go). */
 
 import { duplicate, forbiddenField, IMMUTABLE, invalidValue, required } from '../../kubernetes/causes.ts';
-import { compareQuantities, formatQuantity, type Quantity } from '../../kubernetes/quantity.ts';
-import type { Cause } from '../../kubernetes/status.ts';
-import { validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
-import { qualifiedNameErrors, subdomainName } from '../../kubernetes/validate-names.ts';
 import {
   amountCauses,
+  compareQuantities,
   containerNameCauses,
+  formatQuantity,
   isNotOvercommittable,
   isQuotaResource,
+  type Quantity,
   quotaNameCauses,
   readAmount,
   resourceNameCauses,
-} from '../../kubernetes/validate-resources.ts';
+} from '../../kubernetes/quantity.ts';
+import type { Cause } from '../../kubernetes/status.ts';
+import { qualifiedNameErrors, subdomainName, validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
 import type { KubeLimitRange, KubeResourceQuota, LimitRangeItem, ResourceList } from '../types.ts';
 
 const RULES = { namespaced: true, name: subdomainName };

@@ -2,8 +2,12 @@
 
 import { invalidValue, notSupported, required, requiredAt, sameJson } from '../../kubernetes/causes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
-import { pathSegmentErrors, pathSegmentName, subdomainName } from '../../kubernetes/validate-names.ts';
+import {
+  pathSegmentErrors,
+  pathSegmentName,
+  subdomainName,
+  validateObjectMetadata,
+} from '../../kubernetes/validate-metadata.ts';
 import { validateSelector } from '../poddisruptionbudgets/validate.ts';
 import type { KubeClusterRole, KubeRole, KubeRoleBinding, PolicyRule, Subject } from '../types.ts';
 import { RBAC_GROUP } from './resource.ts';

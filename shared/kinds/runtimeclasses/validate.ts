@@ -2,8 +2,12 @@
 
 import { duplicate, immutable, invalidValue } from '../../kubernetes/causes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { validateLabels, validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
-import { labelErrors, subdomainName } from '../../kubernetes/validate-names.ts';
+import {
+  labelErrors,
+  subdomainName,
+  validateLabels,
+  validateObjectMetadata,
+} from '../../kubernetes/validate-metadata.ts';
 import { validateResources, validateTolerations } from '../pods/validate.ts';
 import type { KubeRuntimeClass } from '../types.ts';
 

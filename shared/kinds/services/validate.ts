@@ -16,7 +16,6 @@ import {
 } from '../../kubernetes/causes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
 import { addressErrors, addressFamily, cidrErrors, peerAddressErrors } from '../../kubernetes/validate-addresses.ts';
-import { validateLabels, validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
 import {
   dns1035LabelErrors,
   labelErrors,
@@ -25,7 +24,9 @@ import {
   qualifiedNameErrors,
   subdomainErrors,
   subdomainName,
-} from '../../kubernetes/validate-names.ts';
+  validateLabels,
+  validateObjectMetadata,
+} from '../../kubernetes/validate-metadata.ts';
 import { portRange, validatePort as validatePortOrName } from '../pods/validate-probes.ts';
 import type {
   Endpoint,

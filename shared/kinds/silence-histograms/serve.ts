@@ -1,8 +1,8 @@
 /** The silences of live machines that node-monitor has counted, read-only (docs/advise.md). */
 
 import { bucketEndSeconds, type SilenceHour } from '../../fleet/silences/silence-hour.ts';
-import { apiVersionOf } from '../../kubernetes/api-version.ts';
 import { nameColumn, textColumn } from '../../kubernetes/columns.ts';
+import { apiVersionOf } from '../../kubernetes/normal-form.ts';
 import { formatTime } from '../../kubernetes/time.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
 import { READ_ONLY } from '../read-only.ts';

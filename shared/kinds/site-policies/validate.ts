@@ -1,8 +1,12 @@
 /** SitePolicy. The limits are those of what a scheduler reads for each group of bindings. */
 import { duplicate, errorsAt, required, tooMany } from '../../kubernetes/causes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
-import { labelErrors, subdomainErrors, subdomainName } from '../../kubernetes/validate-names.ts';
+import {
+  labelErrors,
+  subdomainErrors,
+  subdomainName,
+  validateObjectMetadata,
+} from '../../kubernetes/validate-metadata.ts';
 import type { KubeSitePolicy } from '../types.ts';
 
 const NAMES_MAX = 1_000;

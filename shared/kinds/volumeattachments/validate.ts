@@ -2,8 +2,12 @@
 
 import { forbiddenField, immutable, invalidValue, required, tooLong } from '../../kubernetes/causes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
-import { byteLength, subdomainErrors, subdomainName } from '../../kubernetes/validate-names.ts';
+import {
+  byteLength,
+  subdomainErrors,
+  subdomainName,
+  validateObjectMetadata,
+} from '../../kubernetes/validate-metadata.ts';
 import type { KubeVolumeAttachment, VolumeAttachmentSource, VolumeError } from '../types.ts';
 
 /** Longest name of a driver. */

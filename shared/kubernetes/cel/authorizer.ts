@@ -1,6 +1,6 @@
 /** `authorizer` of Kubernetes: an expression asks what the user may do (k8s.io/apiserver, pkg/cel/library/authz.go). */
 
-import { labelErrors, subdomainErrors } from '../validate-names.ts';
+import { labelErrors, subdomainErrors } from '../validate-metadata.ts';
 import { type Declaration, declare } from './functions.ts';
 import { CelLazyFields } from './interpret.ts';
 import { CelFailure, CelOpaque, type CelValue, sizeOf } from './values.ts';

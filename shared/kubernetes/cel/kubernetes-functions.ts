@@ -7,7 +7,7 @@ import {
   type NameRule,
   qualifiedNameErrors,
   subdomainName,
-} from '../validate-names.ts';
+} from '../validate-metadata.ts';
 import { isUri } from './addresses.ts';
 import { type Declaration, declare, matchCost, readsFirst, traversal } from './functions.ts';
 import { findAllPattern, findPattern } from './patterns.ts';

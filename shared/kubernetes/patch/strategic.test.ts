@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { upstream } from '../../kinds/upstream.ts';
 import type { JsonObject } from '../json.ts';
 import { keyedList, type StructSchema, struct, text, textMap } from '../schema.ts';
-import { mergeValue } from './merge.ts';
+import { mergeValue } from './patch.ts';
 import { applyStrategicMergePatch } from './strategic.ts';
 
 const node = upstream.struct('core/v1.Node');

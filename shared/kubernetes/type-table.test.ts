@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Field } from './schema.ts';
-import { schemaTable } from './schema-table.ts';
-import { typeTable } from './type-table.ts';
+import { schemaTable, typeTable } from './type-table.ts';
 
 const TABLE = `
 core/v1.Cloth: atomic, 1 weave string default(silk)

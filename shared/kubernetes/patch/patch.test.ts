@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isJsonObject, type JsonObject, jsonEqual } from '../json.ts';
-import { applyMergePatch, mergeValue } from './merge.ts';
+import { applyMergePatch, mergeValue } from './patch.ts';
 
 /** JSON objects as a parser makes them, `__proto__` members included. */
 const jsonObject = fc

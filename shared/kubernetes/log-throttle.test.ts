@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { silentLog } from '../../../test/support/agent-api.ts';
-import { StoreFault } from '../../store/item-store.ts';
-import * as status from '../status.ts';
-import { failedRequests, oncePerMinute } from './log-throttle.ts';
+import { silentLog } from '../../test/support/agent-api.ts';
+import { StoreFault } from '../store/item-store.ts';
+import { failedRequests, oncePerMinute, refusedSignIns } from './log-throttle.ts';
+import * as status from './status.ts';
 
 describe('what keeps happening', () => {
   it('is logged again after a minute, with the number of repetitions', () => {
@@ -60,6 +60,27 @@ describe('requests that we could not serve', () => {
       { path: '/d' },
       { path: '/f' },
       { path: '/g' },
+    ]);
+  });
+});
+
+describe('refused sign-ins', () => {
+  it('are logged once per minute and reason, with the number of repetitions', () => {
+    const logged: unknown[] = [];
+    const nothing = () => {};
+    const note = refusedSignIns({
+      debug: nothing,
+      info: nothing,
+      error: nothing,
+      warn: (_, fields) => logged.push([fields?.['reason'], fields?.['repeated']]),
+    });
+    for (const nowMs of [0, 1, 59_999]) note('token has expired', '192.0.2.1', nowMs);
+    note('unknown key', '192.0.2.1', 30_000);
+    note('token has expired', '192.0.2.1', 60_000);
+    expect(logged).toEqual([
+      ['token has expired', 0],
+      ['unknown key', 0],
+      ['token has expired', 2],
     ]);
   });
 });

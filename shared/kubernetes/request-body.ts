@@ -1,20 +1,23 @@
 /**
  * Reads request bodies: media type, size, JSON and the fields of the kind. A decoded object has only fields of the
  * right type. `fieldValidation` decides whether unknown and duplicate fields are refused, reported as warnings or
- * ignored (Kubernetes: "Kubernetes API Concepts", field validation).
+ * ignored (Kubernetes: "Kubernetes API Concepts", field validation). Upstream accepts YAML in every write ("Alternate
+ * representations").
  */
-import type { StoredResource } from '../../kinds/stored-resource.ts';
-import type { KubeObject } from '../../kinds/types.ts';
-import { notSupported } from '../causes.ts';
-import { decodeStrict, fieldWarnings, strictDecodingMessage, typeFaultMessage } from '../decode.ts';
-import { isJsonObject, type JsonObject, parseJson } from '../json.ts';
-import type { ExpectedType } from '../protobuf.ts';
-import { isProtobuf, PROTOBUF_MEDIA_TYPE } from '../protobuf-envelope.ts';
-import type { ProtobufTable } from '../protobuf-table.ts';
-import type { StructSchema } from '../schema.ts';
-import * as status from '../status.ts';
-import { unknownConversion } from '../unknown-conversion.ts';
+
+import type { StoredResource } from '../kinds/stored-resource.ts';
+import type { KubeObject } from '../kinds/types.ts';
+import { notSupported } from './causes.ts';
+import { decodeStrict, fieldWarnings, strictDecodingMessage, typeFaultMessage } from './decode.ts';
+import type { HttpRequest } from './http.ts';
+import { inUnicode, isJsonObject, type JsonObject, parseJson } from './json.ts';
+import type { ExpectedType } from './protobuf.ts';
+import { isProtobuf, PROTOBUF_MEDIA_TYPE } from './protobuf-envelope.ts';
+import type { ProtobufTable } from './protobuf-table.ts';
 import { type OptionsKind, optionsFault } from './request.ts';
+import type { StructSchema } from './schema.ts';
+import * as status from './status.ts';
+import { unknownConversion } from './unknown-conversion.ts';
 
 /** Upstream accepts 3 MB. A DynamoDB item has at most 400 KB. */
 export const BODY_BYTES_MAX = 393_216;
@@ -32,7 +35,7 @@ export interface ReadBody {
   readonly ignoresUnknownFields?: boolean;
 }
 
-/** Media types of bodies that the API accepts; it reads YAML as JSON (shared/api/yaml-body.ts). */
+/** Media types of bodies that the API accepts; it reads YAML as JSON (withJsonBody). */
 const ACCEPTED = ['application/json', 'application/yaml', PROTOBUF_MEDIA_TYPE];
 const JSON_TYPES = new Set(['', 'application/json', 'text/json', '*/*']);
 
@@ -99,7 +102,7 @@ export async function readObjectBody(
   refuseTooLarge(body, bytesMax);
   const mediaType = mediaTypeOf(headers);
   if (mediaType === PROTOBUF_MEDIA_TYPE || isProtobuf(body)) {
-    const { decodeProtobuf } = await import('../protobuf.ts');
+    const { decodeProtobuf } = await import('./protobuf.ts');
     const decoded = decodeProtobuf(await messages(), body, expected);
     if (decoded.kind !== 'decoded') throw status.badRequest(decoded.message);
     return { value: decoded.object, duplicateFields: [], ignoresUnknownFields: true };
@@ -141,4 +144,38 @@ export function decodeObject(
   const warnings = validation === 'Warn' ? fieldWarnings(unknownFields, read.duplicateFields) : [];
   const object = decoded.value as unknown as KubeObject;
   return { object: { ...object, metadata: object.metadata ?? {} }, warnings };
+}
+
+export type YamlResult =
+  | { readonly kind: 'read'; readonly value: unknown }
+  | { readonly kind: 'malformed'; readonly message: string };
+
+/** Reads one YAML document. A duplicate key is malformed. */
+export type ReadYaml = (text: string) => YamlResult | Promise<YamlResult>;
+
+const YAML = 'application/yaml';
+
+/**
+ * The request with its body in JSON, which every verb reads. Other bodies are left as they are. A patch is never YAML,
+ * except an apply, which has a media type of its own.
+ *
+ * @throws StatusError 400 for malformed YAML and for a duplicate key, 413
+ */
+export async function withJsonBody(
+  request: HttpRequest,
+  readYaml: ReadYaml | undefined,
+  bytesMax?: number,
+): Promise<HttpRequest> {
+  const { body } = request;
+  if (mediaTypeOf(request.headers) !== YAML || request.method === 'PATCH' || body.byteLength === 0) return request;
+  refuseTooLarge(body, bytesMax);
+  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
+  if (readYaml === undefined) throw status.unsupportedMediaType(['application/json']);
+  const read = await readYaml(text);
+  if (read.kind === 'malformed') throw status.badRequest(`error decoding YAML: ${read.message}`);
+  return {
+    ...request,
+    headers: { ...request.headers, 'content-type': 'application/json' },
+    body: Buffer.from(JSON.stringify(inUnicode(text, read.value))),
+  };
 }

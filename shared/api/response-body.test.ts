@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { leases } from '../kinds/leases/serve.ts';
 import { events, eventsV1 } from '../kinds/registry.ts';
-import { buildTable, parseIncludeObject, partialMetadataList } from './table.ts';
+import { answerForm, buildTable, parseIncludeObject, partialMetadataList } from './response-body.ts';
 
 const nowMs = Date.UTC(2001, 1, 3, 4, 5, 11);
 const lease = {
@@ -68,6 +68,43 @@ describe('tables', () => {
     expect(partialMetadataList([lease], { resourceVersion: '9' })).toMatchObject({
       kind: 'PartialObjectMetadataList',
       items: [{ kind: 'PartialObjectMetadata', metadata: { name: 'kw-1' } }],
+    });
+  });
+});
+
+const KUBECTL_GET =
+  'application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json';
+
+describe('the form of an answer', () => {
+  it('is a table for kubectl get', () => {
+    expect(answerForm(KUBECTL_GET)).toEqual({ kind: 'table', version: 'v1' });
+  });
+
+  it.each([
+    undefined,
+    '',
+    '*/*',
+    'application/json',
+    'application/vnd.kubernetes.protobuf',
+    'application/vnd.kubernetes.protobuf,application/json',
+    'application/json;as=Table;v=v9;g=meta.k8s.io',
+    'text/html',
+  ])('is the object for %j', (accept) => {
+    expect(answerForm(accept)).toEqual({ kind: 'object' });
+  });
+
+  it('is metadata only for metadata clients', () => {
+    expect(
+      answerForm(
+        'application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json',
+      ),
+    ).toEqual({ kind: 'partialMetadata', version: 'v1' });
+  });
+
+  it('follows the qualities', () => {
+    expect(answerForm('application/json;q=0.5,application/json;as=Table;v=v1beta1;g=meta.k8s.io')).toEqual({
+      kind: 'table',
+      version: 'v1beta1',
     });
   });
 });

@@ -3,9 +3,9 @@
  * repetitions. So neither a client that keeps retrying nor an unreachable store fills the log.
  */
 
-import type { Log } from '../../observability/log.ts';
-import { StoreFault } from '../../store/item-store.ts';
-import { StatusError } from '../status.ts';
+import type { Log } from '../observability/log.ts';
+import { StoreFault } from '../store/item-store.ts';
+import { StatusError } from './status.ts';
 
 const EVERY_MS = 60_000;
 /** Maximum number of reasons; beyond it the oldest is dropped. */
@@ -47,4 +47,16 @@ function kindOfFault(error: unknown): string {
   if (error instanceof StoreFault) return `${error.name} ${error.code}`;
   if (error instanceof StatusError) return `${error.name} ${error.status.code} ${error.status.reason}`;
   return error instanceof Error ? `${error.name} ${error.message}` : String(error);
+}
+
+/**
+ * Logs the reason for which credentials were refused. The client does not receive it. Reasons may contain an ARN, so
+ * their number is not bounded.
+ */
+export type NoteRefusal = (reason: string, sourceIp: string, nowMs: number) => void;
+
+export function refusedSignIns(log: Log): NoteRefusal {
+  const throttled = oncePerMinute();
+  return (reason, sourceIp, nowMs) =>
+    throttled(reason, nowMs, (repeated) => log.warn('a sign-in was refused', { reason, sourceIp, repeated }));
 }

@@ -1,6 +1,6 @@
 import { validateHeaderValue } from 'node:http';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { warningHeaders } from './respond.ts';
+import { warningHeaders } from './http.ts';
 
 const warning = (...texts: string[]): string | undefined => warningHeaders(texts)['warning'];
 
