@@ -15,6 +15,9 @@ export interface EventServerOptions {
 }
 
 const ENTRIES_MAX = 10;
+/** Of all entries. The smallest limit that EventBridge ever had. */
+const BYTES_MAX = 262_144;
+const TIME_BYTES = 14;
 
 interface Entry {
   readonly EventBusName?: unknown;
@@ -32,7 +35,8 @@ export const startEventServer = ({ file, region, accountId }: EventServerOptions
     calls: {
       'AWSEvents.PutEvents'(body) {
         const { Entries: entries } = body as { Entries?: Entry[] };
-        if (!Array.isArray(entries) || entries.length === 0 || entries.length > ENTRIES_MAX) {
+        const isBatch = Array.isArray(entries) && entries.length > 0 && entries.length <= ENTRIES_MAX;
+        if (!isBatch || entries.reduce((sum, entry) => sum + bytesOf(entry), 0) > BYTES_MAX) {
           return { kind: 'refused', type: 'ValidationException' };
         }
         const taken = entries.map((entry) => eventOf(entry, { region, accountId }));
@@ -50,6 +54,10 @@ export const startEventServer = ({ file, region, accountId }: EventServerOptions
       },
     },
   });
+
+const bytesOf = ({ Source, DetailType, Detail, Time }: Entry): number =>
+  [Source, DetailType, Detail].reduce<number>((sum, text) => sum + Buffer.byteLength(String(text)), 0) +
+  (Time === undefined ? 0 : TIME_BYTES);
 
 /** The event as rules and targets get it; undefined when its detail is no JSON. */
 function eventOf(entry: Entry, at: { readonly region: string; readonly accountId: string }) {

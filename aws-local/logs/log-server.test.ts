@@ -58,6 +58,17 @@ it.each([[{ filterPattern: 'x' }], [{ limit: 0 }], [{ nextToken: 'x' }], [{ logG
   },
 );
 
+it.each([
+  ['out of order', [2, 1], 'x'],
+  ['without a text', [1], ''],
+  ['above 1 MB together, 26 bytes for each', [1, 1], 'x'.repeat(524_288 - 25)],
+])('refuses events %s, as AWS does', async (_what, times, message) => {
+  const logEvents = times.map((timestamp) => ({ timestamp, message }));
+  const input = { logGroupName: 'g', logStreamName: 's', logEvents };
+  expect(await call('PutLogEvents', input)).toMatchObject({ body: { __type: 'InvalidParameterException' } });
+  expect(server.groups.events('g')).toBeUndefined();
+});
+
 it('keeps the last events of a group', () => {
   for (let index = 0; index < 5_000; index += 1) server.groups.add('g', { timestamp: index, message: `${index}` });
   const events = server.groups.events('g') ?? [];

@@ -12,9 +12,14 @@ export interface LogServer extends AwsJsonServer {
   readonly groups: LogGroups;
 }
 
+interface LogEvent {
+  readonly timestamp?: unknown;
+  readonly message?: unknown;
+}
+
 interface PutLogEvents {
   readonly logGroupName?: unknown;
-  readonly logEvents?: readonly { readonly timestamp?: unknown; readonly message?: unknown }[];
+  readonly logEvents?: readonly LogEvent[];
 }
 
 interface FilterLogEvents {
@@ -26,6 +31,10 @@ interface FilterLogEvents {
 /** The keys of FilterLogEvents that are read here. Another one, such as a pattern, would be missed. */
 const FILTER_KEYS = new Set(['logGroupName', 'limit', 'nextToken']);
 const PAGE_MAX = 10_000;
+const BATCH_EVENTS_MAX = 10_000;
+const BATCH_BYTES_MAX = 1_048_576;
+/** What each event counts besides its text. */
+const EVENT_BYTES = 26;
 const INVALID: AwsJsonAnswer = { kind: 'refused', type: 'InvalidParameterException' };
 
 /** @param fileOf where the lines of a log group go, below `directory` */
@@ -37,7 +46,7 @@ export async function startLogServer(directory: string, fileOf: (logGroup: strin
     calls: {
       'Logs_20140328.PutLogEvents'(body) {
         const { logGroupName, logEvents } = body as PutLogEvents;
-        if (typeof logGroupName !== 'string' || !Array.isArray(logEvents)) return INVALID;
+        if (typeof logGroupName !== 'string' || !Array.isArray(logEvents) || !isBatch(logEvents)) return INVALID;
         const lines = logEvents.map(({ message }) => `${String(message)}\n`).join('');
         // The asynchronous form waits for the thread pool three times per line.
         appendLines(join(directory, fileOf(logGroupName)), lines);
@@ -50,6 +59,19 @@ export async function startLogServer(directory: string, fileOf: (logGroup: strin
     },
   });
   return { ...server, groups };
+}
+
+/** Events in order of time, with texts, of a size that AWS accepts. Their age is not checked. */
+function isBatch(events: readonly LogEvent[]): boolean {
+  let bytes = 0;
+  let lastMs = 0;
+  for (const { timestamp, message } of events) {
+    if (typeof message !== 'string' || message === '' || !Number.isInteger(timestamp)) return false;
+    if (Number(timestamp) < lastMs) return false;
+    lastMs = Number(timestamp);
+    bytes += Buffer.byteLength(message) + EVENT_BYTES;
+  }
+  return events.length > 0 && events.length <= BATCH_EVENTS_MAX && bytes <= BATCH_BYTES_MAX;
 }
 
 /** The token of a page is the number of events before it. */

@@ -35,6 +35,16 @@ describe('a queue', () => {
     expect(queue.receive(10, seconds(90))).toEqual([]);
   });
 
+  it('hides a message for another time while it is in flight only', () => {
+    const queue = aQueue();
+    queue.send('a', T0);
+    const [{ receiptHandle } = { receiptHandle: '' }] = queue.receive(10, T0);
+    expect(queue.changeVisibility(receiptHandle, 60, seconds(29))).toBe('changed');
+    expect(queue.changeVisibility(receiptHandle, 60, seconds(89))).toBe('notInFlight');
+    expect(queue.changeVisibility('another', 60, seconds(29))).toBe('unknown');
+    expect(queue.receive(10, seconds(89))).toHaveLength(1);
+  });
+
   it('delays a message by its own delay, else by that of the queue', () => {
     const queue = aQueue({ delaySeconds: 5 });
     queue.send('queue', T0);

@@ -122,13 +122,18 @@ export class LocalQueue {
     return true;
   }
 
-  /** Hides a received message for another time from now on. False when the handle is no longer the latest one. */
-  changeVisibility(receiptHandle: string, timeoutSeconds: number, nowMs: number): boolean {
+  /** Hides a received message for another time from now on. `unknown`: the handle is no longer the latest one. */
+  changeVisibility(
+    receiptHandle: string,
+    timeoutSeconds: number,
+    nowMs: number,
+  ): 'changed' | 'unknown' | 'notInFlight' {
     const message = this.#messages.find((candidate) => candidate.receiptHandle === receiptHandle);
-    if (message === undefined) return false;
+    if (message === undefined) return 'unknown';
+    if (message.visibleAtMs <= nowMs) return 'notInFlight';
     message.visibleAtMs = nowMs + timeoutSeconds * 1_000;
     this.#changed();
-    return true;
+    return 'changed';
   }
 
   /** When the next message becomes visible; undefined while the queue is empty. */

@@ -58,9 +58,9 @@ export function startSqsServer({ queueByUrl, nowMs }: SqsServerOptions): Promise
       'AmazonSQS.SendMessageBatch': onQueue((queue, { Entries: entries }) => sendBatch(queue, entries, nowMs())),
       'AmazonSQS.ChangeMessageVisibility': onQueue((queue, { ReceiptHandle: handle, VisibilityTimeout: seconds }) => {
         if (!isWholeSeconds(seconds, VISIBILITY_SECONDS_MAX)) return refused('InvalidParameterValue');
-        return queue.changeVisibility(String(handle), seconds, nowMs())
-          ? { kind: 'answer', body: {} }
-          : refused('ReceiptHandleIsInvalid');
+        const outcome = queue.changeVisibility(String(handle), seconds, nowMs());
+        if (outcome === 'changed') return { kind: 'answer', body: {} };
+        return refused(outcome === 'unknown' ? 'ReceiptHandleIsInvalid' : 'MessageNotInflight');
       }),
       'AmazonSQS.ReceiveMessage': onQueue(
         async (

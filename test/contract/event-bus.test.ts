@@ -85,6 +85,9 @@ describe('the event bus in EventBridge', () => {
       region: 'eu-west-1',
       detail: { version: 1, id: 'NodeReady/u1/1', cluster: 'edge', time: '2026-01-01T00:00:00Z', node },
     });
+    const large = [ready('u'.repeat(262_144))];
+    const reason = 'PutEvents returned status 400';
+    expect(await busAt(server.endpoint).publish(large, NOW_MS)).toEqual({ failed: large, reason });
   });
 
   it('sends ten a call, to its own bus', async () => {
