@@ -17,7 +17,7 @@ import { ownedRefs } from '../../../shared/store/owner-index.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
 import { deletionWrite } from '../pods/deletion-write.ts';
 import { type Permission, permitted } from '../pods/new-object.ts';
-import { controllerReference, refOfObject, type SyncReport, syncUnlessOvertaken } from '../pods/owner.ts';
+import { controllerReference, isCommitted, refOfObject, type SyncReport, syncUnlessOvertaken } from '../pods/owner.ts';
 import { cronJobSkippedDraft, cronJobStartedDraft } from './decisions.ts';
 import * as metric from './metrics.ts';
 import { type CronJobDecision, decideCronJob, dueInputs, type JobStart } from './rule.ts';
@@ -96,7 +96,7 @@ async function apply(
   if (outcome.kind === 'conflict' && job !== undefined && outcome.index === 1) {
     return resolveCollision(dependencies, { ref, cronJob, nowMs }, start!, outcome.current);
   }
-  if (outcome.kind !== 'committed') return 'overtaken';
+  if (!isCommitted(outcome)) return 'overtaken';
   if (start !== undefined) {
     meter.add(metric.START_DELAY, nowMs - start.dueMs, 'Milliseconds');
   }
@@ -114,10 +114,10 @@ async function resolveCollision(
 ): Promise<'applied' | 'overtaken'> {
   if (existing === undefined) return 'overtaken';
   const status = { ...cronJob.status, lastScheduleTime: formatTime(dueMs) };
-  const { kind } = await objects.commit({
+  const outcome = await objects.commit({
     writes: [{ kind: 'update', ref, object: { ...cronJob, status }, previous: cronJob }],
   });
-  return kind === 'committed' ? 'applied' : 'overtaken';
+  return isCommitted(outcome) ? 'applied' : 'overtaken';
 }
 
 /** Whether the new Job may be created. */

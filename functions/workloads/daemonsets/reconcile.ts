@@ -23,7 +23,7 @@ import { podNameFor } from '../pods/generated-name.rule.ts';
 import { HELD_RETRY_MS, type HoldReading, readHold, reportHeld } from '../pods/held-rollouts.ts';
 import { podMaker } from '../pods/new-pod.ts';
 import { ownedPodOf } from '../pods/owned-pod.rule.ts';
-import { controllerReference, type SyncReport, syncUnlessOvertaken } from '../pods/owner.ts';
+import { controllerReference, isCommitted, type SyncReport, syncUnlessOvertaken } from '../pods/owner.ts';
 import { type Applied, createPods, deletePods, type PodOwner } from '../pods/pod-commits.ts';
 import { attemptRevisionedSync, type RevisionedKind, type RevisionedSet } from '../pods/revisioned-set.ts';
 import { hashOf, REVISION_LABEL, surplusRevisions, templateOf } from '../pods/revisions.rule.ts';
@@ -175,10 +175,10 @@ async function finish(
   await cleanHistory(dependencies, sync, history);
   const { status, lookAgainAtMs } = daemonSetStatus(set, world);
   if (status !== undefined) {
-    const { kind } = await dependencies.objects.commit({
+    const outcome = await dependencies.objects.commit({
       writes: [{ kind: 'update', ref: sync.ref, object: { ...set, status }, previous: set }],
     });
-    if (kind === 'conflict' || kind === 'contended') return 'overtaken';
+    if (!isCommitted(outcome)) return 'overtaken';
   }
   const held = [...decision.held.map(({ pod }) => pod.name), ...rolled.held];
   const reported = { kind: 'DaemonSet', object: set, component: COMPONENT } as const;

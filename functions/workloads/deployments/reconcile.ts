@@ -23,6 +23,7 @@ import { HELD_RETRY_MS, type HoldReading, readHold, reportHeld } from '../pods/h
 import { lastHoldEndedMs } from '../pods/hold.rule.ts';
 import { type Permission, permitted } from '../pods/new-object.ts';
 import {
+  isCommitted,
   isNewWithout,
   refOfObject,
   type SyncReport,
@@ -200,7 +201,7 @@ async function apply(
     if (outcome.kind === 'overfull' && decision.update.length + decision.remove.length > 1) {
       return apply(dependencies, world, firstHalf(decision));
     }
-    if (outcome.kind !== 'committed') return 'overtaken';
+    if (!isCommitted(outcome)) return 'overtaken';
   }
   await recordEvents(dependencies, eventsOf(deployment, decision, resizes), nowMs);
   return 'applied';
@@ -285,8 +286,7 @@ async function refuse(
   const status = creationFailedStatus(deployment, message, nowMs);
   if (status !== undefined) {
     const write: ObjectWrite = { kind: 'update', ref, object: { ...deployment, status }, previous: deployment };
-    const { kind } = await dependencies.objects.commit({ writes: [write] });
-    if (kind !== 'committed') return 'overtaken';
+    if (!isCommitted(await dependencies.objects.commit({ writes: [write] }))) return 'overtaken';
   }
   const about = subjectOf('Deployment', deployment);
   const once = `${deployment.metadata.generation ?? 0}/${message}`;

@@ -11,7 +11,7 @@ import { selectorFromSpec } from '../../../shared/kubernetes/selectors.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
 import { KNOWN_FOR_MS } from '../pods/known-selectors.ts';
 import { listObjects } from '../pods/list-objects.ts';
-import { refOfObject, type SyncReport, syncUnlessOvertaken } from '../pods/owner.ts';
+import { isCommitted, refOfObject, type SyncReport, syncUnlessOvertaken } from '../pods/owner.ts';
 import { nextDisruptionEndMs, storedStatus } from './rule.ts';
 
 const CONTROLLER = 'controllermanager';
@@ -49,10 +49,10 @@ async function attemptSync(dependencies: WorkloadDependencies, ref: ObjectRef): 
   const nowMs = clock.nowMs();
   const status = storedStatus({ budget, pods, expected, nowMs });
   if (!jsonEqual(status, budget.status ?? {})) {
-    const { kind } = await objects.commit({
+    const outcome = await objects.commit({
       writes: [{ kind: 'update', ref, object: { ...budget, status }, previous: budget }],
     });
-    if (kind !== 'committed') return 'overtaken';
+    if (!isCommitted(outcome)) return 'overtaken';
   }
   if (expected?.kind === 'failed') await reportFailure(dependencies, budget, expected.message, nowMs);
   const lookAgainAtMs = isNew ? nowMs + KNOWN_FOR_MS : nextDisruptionEndMs(status, nowMs);

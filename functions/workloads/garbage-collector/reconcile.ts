@@ -27,7 +27,7 @@ import { UNBOUNDED, workThrough } from '../../../shared/ticks/bounded-work.ts';
 import { storedKindOf } from '../definitions/kinds.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
 import { deletionWrite } from '../pods/deletion-write.ts';
-import { withOwners } from '../pods/owner.ts';
+import { isCommitted, withOwners } from '../pods/owner.ts';
 import { isReleased, isTracked, withoutTracking } from '../pods/tracking.rule.ts';
 import { collectedDraft } from './decisions.ts';
 import * as metric from './metrics.ts';
@@ -147,7 +147,7 @@ export async function judge(dependencies: WorkloadDependencies, ref: ObjectRef):
             writes: [deletionWrite(ref, next, nowMs, object)],
             extra: [ledger.write(collectedDraft(ref, object, evaluated, nowMs))],
           });
-    if (outcome.kind !== 'committed') continue;
+    if (!isCommitted(outcome)) continue;
     if (fate.kind === 'delete') meter.add(metric.COLLECTED, 1, 'Count', { kind: object.kind ?? '' });
     return;
   }
@@ -269,7 +269,7 @@ async function release({ objects }: WorkloadDependencies, ref: ObjectRef, ownerU
     const isCounted = isTracked(object) && controllerOf(object)?.uid === ownerUid;
     const next = isCounted ? withoutTracking(object) : object;
     const outcome = await objects.commit({ writes: [releaseWrite(ref, object, next, [ownerUid])] });
-    if (outcome.kind === 'committed') return;
+    if (isCommitted(outcome)) return;
   }
   throw new StoreFault('throttled', 'a dependent changed too often to lose its owner', { retryable: true });
 }

@@ -32,7 +32,14 @@ import { deletionWrite } from '../pods/deletion-write.ts';
 import { PODS_DELETED } from '../pods/metrics.ts';
 import { podMaker } from '../pods/new-pod.ts';
 import { isActive } from '../pods/owned-pod.rule.ts';
-import { controllerReference, refOfObject, type SyncReport, syncUnlessOvertaken, unchanged } from '../pods/owner.ts';
+import {
+  controllerReference,
+  isCommitted,
+  refOfObject,
+  type SyncReport,
+  syncUnlessOvertaken,
+  unchanged,
+} from '../pods/owner.ts';
 import { type Applied, commitFirst, createPods, PODS_PER_COMMIT, type PodOwner } from '../pods/pod-commits.ts';
 import { type EventsAbout, recordPodEvents } from '../pods/pod-events.ts';
 import { isReleased, isTracked, TRACKING, withoutTracking } from '../pods/tracking.rule.ts';
@@ -140,11 +147,11 @@ async function expire(
   const endsAtMs = finishedAtMs + ttlSeconds * 1_000;
   if (nowMs < endsAtMs) return { lookAgainAtMs: endsAtMs };
   const waiting = { ...job, metadata: { ...job.metadata, finalizers: [...finalizers, FOREGROUND] } };
-  const { kind } = await objects.commit({
+  const outcome = await objects.commit({
     writes: [{ kind: 'update', ref, object: markDeleted(waiting, 0, nowMs), previous: job }],
     extra: [ledger.write(jobExpiredDraft(job, { finishedAtMs, ttlSeconds }, nowMs))],
   });
-  return kind === 'committed' ? {} : 'overtaken';
+  return isCommitted(outcome) ? {} : 'overtaken';
 }
 
 const eventsAbout = (job: KubeJob): EventsAbout => ({ about: subjectOf('Job', job), source: CONTROLLER });
@@ -286,7 +293,7 @@ async function commitPart(
       ...of.drafts.map((draft) => ledger.write(draft)),
     ],
   });
-  if (outcome.kind !== 'committed') return 'overtaken';
+  if (!isCommitted(outcome)) return 'overtaken';
   if (isChanged) world.job = outcome.objects[0] as KubeJob;
   if (of.pods.length > 0) world.fence += 1;
   return 'committed';

@@ -4,7 +4,7 @@ import type { KubeObject, ObjectRef, OwnerReference } from '../../../shared/kind
 import { is } from '../../../shared/store/attributes.ts';
 import { type CheckWrite, StoreFault } from '../../../shared/store/item-store.ts';
 import { resourceVersionOf } from '../../../shared/store/object-record.ts';
-import { objectKey } from '../../../shared/store/object-store.ts';
+import { type CommitOutcome, objectKey } from '../../../shared/store/object-store.ts';
 
 /** Syncs that another worker overtakes, one after the other. */
 const ATTEMPTS_MAX = 4;
@@ -21,6 +21,18 @@ export interface SyncReport {
 /** Whether a sync must be repeated with the objects that the owner may adopt. `orphans`: undefined if not searched. */
 export const isNewWithout = (orphans: readonly unknown[] | undefined, { status }: KubeObject): boolean =>
   orphans === undefined && status?.['observedGeneration'] === undefined;
+
+/**
+ * False: another writer was faster.
+ *
+ * @throws StoreFault not retryable, when an object is too large, as with a status of many indexes or resources
+ */
+export function isCommitted(outcome: CommitOutcome): outcome is Extract<CommitOutcome, { kind: 'committed' }> {
+  if (outcome.kind === 'tooLarge') {
+    throw new StoreFault('too-large', 'an object would be larger than the store accepts', { retryable: false });
+  }
+  return outcome.kind === 'committed';
+}
 
 /** @throws StoreFault retryable, when other writers won every attempt */
 export async function syncUnlessOvertaken(

@@ -24,7 +24,7 @@ import type { PodCreation } from './created-objects.ts';
 import { deletionWrite } from './deletion-write.ts';
 import * as metric from './metrics.ts';
 import { chargedObjects, REFUSED_RETRY_MS } from './new-object.ts';
-import { controllerReference, type OwnerKind, refOfObject, unchanged, withOwners } from './owner.ts';
+import { controllerReference, isCommitted, type OwnerKind, refOfObject, unchanged, withOwners } from './owner.ts';
 import { type EventsAbout, type PodEventText, recordFailedCreate, recordPodEvents } from './pod-events.ts';
 import { slowStartBatches } from './slow-start.rule.ts';
 import type { SyncFailure } from './sync-failure.rule.ts';
@@ -113,8 +113,8 @@ export async function commitFirst(
   extra: readonly TransactWrite[],
 ): Promise<'committed' | 'overtaken'> {
   for (let count = Math.min(writes.length, PODS_PER_COMMIT); count >= 1; count = Math.floor(count / 2)) {
-    const { kind } = await objects.commit({ writes: writes.slice(0, count), extra });
-    if (kind !== 'overfull') return kind === 'committed' ? 'committed' : 'overtaken';
+    const outcome = await objects.commit({ writes: writes.slice(0, count), extra });
+    if (outcome.kind !== 'overfull') return isCommitted(outcome) ? 'committed' : 'overtaken';
   }
   return 'overtaken';
 }

@@ -8,7 +8,7 @@ import type { CommitOutcome, ObjectWrite } from '../../../shared/store/object-st
 import { ownedRefs } from '../../../shared/store/owner-index.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
 import { permitted } from './new-object.ts';
-import { controllerReference, refOfObject, unchanged } from './owner.ts';
+import { controllerReference, isCommitted, refOfObject, unchanged } from './owner.ts';
 import { claimed, commitFirst, type PodOwner, reportRefusal } from './pod-commits.ts';
 import { nextRevisionStep, type RevisionOwner, templateOf } from './revisions.rule.ts';
 import { isSameTemplate } from './template.rule.ts';
@@ -78,8 +78,7 @@ export async function currentRevision(
   return isTaken ? resolveCollision(dependencies, owner, of, outcome.current) : writtenOr(outcome);
 }
 
-const writtenOr = ({ kind }: CommitOutcome): 'written' | 'overtaken' =>
-  kind === 'committed' ? 'written' : 'overtaken';
+const writtenOr = (outcome: CommitOutcome): 'written' | 'overtaken' => (isCommitted(outcome) ? 'written' : 'overtaken');
 
 /** The name is in use. By ours: another sync was faster. By any other: the next attempt makes another name. */
 async function resolveCollision(

@@ -30,3 +30,9 @@ it('a quota is counted again when a creation overtakes the count, six times at m
   expect(never.commits).toHaveLength(6);
   expect(never.outcome).toMatchObject({ retryable: true });
 });
+
+it('a quota with a status that is too large is given up at once, and the fault says so', async () => {
+  const { outcome, commits } = await counted([{ kind: 'tooLarge', index: 0 }]);
+  expect(commits).toHaveLength(1);
+  expect(outcome).toMatchObject({ code: 'too-large', retryable: false });
+});

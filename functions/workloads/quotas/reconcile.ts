@@ -19,6 +19,7 @@ import { StoreFault } from '../../../shared/store/item-store.ts';
 import { customNamespacedKinds } from '../definitions/kinds.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
 import { listObjects } from '../pods/list-objects.ts';
+import { isCommitted } from '../pods/owner.ts';
 
 /** Counts that a creation overtakes, one after the other. */
 const ATTEMPTS_MAX = 6;
@@ -55,8 +56,8 @@ export async function syncQuota(dependencies: Dependencies, ref: ObjectRef): Pro
     const next = recountedQuota(quota, found, nowMs);
     const report = defined({ lookAgainAtMs: nextCountMs(quota, found, nowMs) });
     if (next === undefined) return report;
-    const { kind } = await objects.commit({ writes: [{ kind: 'update', ref, object: next, previous: quota }] });
-    if (kind === 'committed') return report;
+    const write = { kind: 'update', ref, object: next, previous: quota } as const;
+    if (isCommitted(await objects.commit({ writes: [write] }))) return report;
   }
   throw new StoreFault('throttled', 'the quota changed too often to be counted', { retryable: true });
 }

@@ -17,7 +17,7 @@ import { candidatesOf, decideClaims } from '../pods/claims.rule.ts';
 import { podNameFor } from '../pods/generated-name.rule.ts';
 import { podMaker } from '../pods/new-pod.ts';
 import { isActive, isHeld, type OwnedPod, ownedPodOf } from '../pods/owned-pod.rule.ts';
-import { controllerReference, isNewWithout, type SyncReport, syncUnlessOvertaken } from '../pods/owner.ts';
+import { controllerReference, isCommitted, isNewWithout, type SyncReport, syncUnlessOvertaken } from '../pods/owner.ts';
 import {
   type Applied,
   changeOwners,
@@ -93,10 +93,10 @@ async function attemptSync(
   const status = replicaSetStatus({ replicaSet, pods, nowMs }, applied.failure);
   if (status !== undefined) {
     const next: KubeObject = { ...object, status };
-    const { kind } = await dependencies.objects.commit({
+    const outcome = await dependencies.objects.commit({
       writes: [{ kind: 'update', ref, object: next, previous: object }],
     });
-    if (kind === 'conflict' || kind === 'contended') return 'overtaken';
+    if (!isCommitted(outcome)) return 'overtaken';
   }
   const times = [decision.lookAgainAtMs, applied.retryAtMs].flatMap((atMs) => atMs ?? []);
   return times.length === 0 ? NOTHING : { lookAgainAtMs: Math.min(...times) };

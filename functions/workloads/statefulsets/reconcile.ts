@@ -29,7 +29,7 @@ import type { PodCreation } from '../pods/created-objects.ts';
 import { HELD_RETRY_MS, readHold, reportHeld } from '../pods/held-rollouts.ts';
 import { podMaker } from '../pods/new-pod.ts';
 import { availableAfterMs, isAvailable, type OwnedPod, ownedPodOf } from '../pods/owned-pod.rule.ts';
-import { controllerReference, refOfObject, type SyncReport, syncUnlessOvertaken } from '../pods/owner.ts';
+import { controllerReference, isCommitted, refOfObject, type SyncReport, syncUnlessOvertaken } from '../pods/owner.ts';
 import { type Applied, claimed, commitFirst, createPods, deletePods, type PodOwner } from '../pods/pod-commits.ts';
 import { attemptRevisionedSync, type RevisionedKind, type RevisionedSet } from '../pods/revisioned-set.ts';
 import { REVISION_LABEL, surplusRevisions, templateOf } from '../pods/revisions.rule.ts';
@@ -143,10 +143,10 @@ async function finish(dependencies: WorkloadDependencies, sync: Sync): Promise<S
   const revisions = { current: rules.currentRevision, update: rules.updateRevision };
   const status = statefulSetStatus(set, pods, revisions, { failure: applied.failure, nowMs });
   if (status !== undefined) {
-    const { kind } = await dependencies.objects.commit({
+    const outcome = await dependencies.objects.commit({
       writes: [{ kind: 'update', ref, object: { ...set, status }, previous: set }],
     });
-    if (kind === 'conflict' || kind === 'contended') return 'overtaken';
+    if (!isCommitted(outcome)) return 'overtaken';
   }
   return lookAgain(sync, applied);
 }
