@@ -1,4 +1,5 @@
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2, LambdaFunctionURLEvent } from 'aws-lambda';
+import { permittedResponse } from '../../shared/api/response-body.ts';
 import { requestOfUrl, resultOf } from '../../shared/aws/http-event.ts';
 import { composeApiFunction } from './compose.ts';
 
@@ -10,4 +11,4 @@ const api = composeApiFunction(process.env);
  */
 export const handler = async (
   event: APIGatewayProxyEventV2 | LambdaFunctionURLEvent,
-): Promise<APIGatewayProxyStructuredResultV2> => resultOf(await api(requestOfUrl(event)));
+): Promise<APIGatewayProxyStructuredResultV2> => resultOf(permittedResponse(await api(requestOfUrl(event))));

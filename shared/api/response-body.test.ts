@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { leases } from '../kinds/leases/serve.ts';
 import { events, eventsV1 } from '../kinds/registry.ts';
-import { answerForm, buildTable, parseIncludeObject, partialMetadataList } from './response-body.ts';
+import { answerForm, buildTable, parseIncludeObject, partialMetadataList, permittedResponse } from './response-body.ts';
 
 const nowMs = Date.UTC(2001, 1, 3, 4, 5, 11);
 const lease = {
@@ -107,4 +107,15 @@ describe('the form of an answer', () => {
       version: 'v1beta1',
     });
   });
+});
+
+it.each([
+  ['a text that fits', 'x'.repeat(6_000_000), 200],
+  ['a text of quotes, which Lambda counts twice', '"'.repeat(3_200_000), 413],
+  ['bytes, which Lambda counts as base64', new Uint8Array(4_700_000), 413],
+  ['bytes that fit', new Uint8Array(4_600_000), 200],
+])('a function answers %s', (_what, body, code) => {
+  const response = permittedResponse({ status: 200, headers: {}, body });
+  expect(response.status).toBe(code);
+  if (code === 413) expect(response.body).toContain('accept gzip, or ask for less');
 });

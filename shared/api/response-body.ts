@@ -9,7 +9,7 @@
 import { defined } from '../defined.ts';
 import type { ResourceDescriptor } from '../kinds/descriptor.ts';
 import type { KubeObject, ObjectMeta } from '../kinds/types.ts';
-import type { HttpRequest, HttpResponse } from '../kubernetes/http.ts';
+import { type HttpRequest, type HttpResponse, statusResponse } from '../kubernetes/http.ts';
 import * as status from '../kubernetes/status.ts';
 import type { ListedPage } from './list-objects.ts';
 
@@ -306,4 +306,14 @@ export function payloadBytes({ body }: HttpResponse): number {
   if (typeof body !== 'string') return Math.ceil(body.byteLength / 3) * 4;
   const atMost = body.length * BYTES_PER_CHARACTER_MAX;
   return atMost <= RESPONSE_BYTES_MAX ? atMost : Buffer.byteLength(JSON.stringify(body));
+}
+
+/** The response, or a 413 in its place: Lambda would answer a 502 for one that is too large. */
+export function permittedResponse(response: HttpResponse): HttpResponse {
+  const bytes = payloadBytes(response);
+  if (bytes <= RESPONSE_BYTES_MAX) return response;
+  const why =
+    `the response has ${bytes} bytes, and a function may send ${RESPONSE_BYTES_MAX}: accept gzip, or ask for less, ` +
+    'for example /metrics?scope=controller';
+  return statusResponse(status.requestEntityTooLarge(why).status);
 }
