@@ -1,5 +1,13 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { CronError, isTimeZone, latestTimeMs, nextTimeMs, parseCron, zoneOffsetMs } from './cron-schedule.ts';
+import {
+  CronError,
+  isExactTimeZone,
+  isTimeZone,
+  latestTimeMs,
+  nextTimeMs,
+  parseCron,
+  zoneOffsetMs,
+} from './cron-schedule.ts';
 
 const at = (text: string): number => Date.parse(text);
 
@@ -71,6 +79,14 @@ describe('a schedule in a time zone', () => {
       ...[true, true],
       ...[false, false, false],
     ]);
+  });
+
+  it('has its own case of letters in a new CronJob, as upstream; a stored one is used as it is', () => {
+    const exact = ['America/New_York', 'Asia/Kolkata', 'America/Argentina/ComodRivadavia', 'Etc/GMT+5', 'UTC', 'PRC'];
+    expect(exact.filter((name) => !isExactTimeZone(name))).toEqual([]);
+    const wrong = ['AMERICA/new_york', 'america/new_york', 'asia/kolkata', 'ASIA/KOLKATA', 'utc', 'Nowhere'];
+    expect(wrong.filter(isExactTimeZone)).toEqual([]);
+    expect(wrong.filter((name) => !isTimeZone(name))).toEqual(['Nowhere']);
   });
 
   it('keeps the formats of fifty names of zones at most', () => {

@@ -200,6 +200,18 @@ export function isTimeZone(name: string): boolean {
 }
 
 /**
+ * As upstream accepts a new one: with its letters in upper and lower case. ICU accepts any case, and answers with the
+ * name of a link's target: of a link only names in one case alone are known to be wrong.
+ */
+export function isExactTimeZone(name: string): boolean {
+  if (!isTimeZone(name)) return false;
+  const resolved = new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone;
+  const lower = name.toLowerCase();
+  if (resolved.toLowerCase() === lower) return resolved === name;
+  return name !== lower && !(name.includes('/') && name === name.toUpperCase());
+}
+
+/**
  * A format has some 40 KB, and one zone has thousands of names: letters in upper and lower case are the same to ICU.
  */
 const FORMATS_MAX = 50;

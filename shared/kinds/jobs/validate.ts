@@ -39,7 +39,7 @@ import type {
   PodTemplateSpec,
   SuccessPolicyRule,
 } from '../types.ts';
-import { CronError, isTimeZone, parseCron } from './cron-schedule.ts';
+import { CronError, isExactTimeZone, parseCron } from './cron-schedule.ts';
 import { generatedLabels } from './defaults.ts';
 import { checkIndexes, validateJobStatus } from './validate-status.ts';
 
@@ -369,7 +369,7 @@ function validateTimeZone(name: string | undefined): Cause[] {
     const why = 'timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones';
     return [invalidValue(field, name, why)];
   }
-  return isTimeZone(name) ? [] : [invalidValue(field, name, `unknown time zone ${name}`)];
+  return isExactTimeZone(name) ? [] : [invalidValue(field, name, `unknown time zone ${name}`)];
 }
 
 /** Each Job of a CronJob has the selector of its own uid. */
