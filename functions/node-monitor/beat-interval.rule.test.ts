@@ -9,7 +9,7 @@ const node = (over: Partial<Parameters<typeof aNode>[0]> = {}) =>
 
 describe('nodes with heartbeats too rare', () => {
   it('are reported with the interval, the grace period and the profile', () => {
-    expect(rareBeats([node({ leaseDurationSeconds: 120 })], policy)).toEqual([
+    expect(rareBeats([node({ leaseDurationSeconds: 120 })], policy, 0)).toEqual([
       {
         nodeName: 'n',
         uid: 'uid-n',
@@ -27,7 +27,7 @@ describe('nodes with heartbeats too rare', () => {
     ['Ready Unknown', node({ ready: 'Unknown' }), 0],
     ['Ready False', node({ ready: 'False' }), 0],
   ])('%s', (_what, each, count) => {
-    expect(rareBeats([each], { ...policy, leaseDurationSeconds: 200 })).toHaveLength(count);
+    expect(rareBeats([each], { ...policy, leaseDurationSeconds: 200 }, 0)).toHaveLength(count);
   });
 
   it('are compared with their own profile, which the message names', () => {
@@ -38,18 +38,20 @@ describe('nodes with heartbeats too rare', () => {
     } as unknown as Policy['profiles'][0];
     const rare = { ...profile, name: 'quick', nodeMonitorGracePeriodSeconds: 20 };
     const profiles = [profile, rare];
-    const found = rareBeats([node({ profile: 'edge' }), node({ profile: 'quick' })], { ...policy, profiles });
+    const found = rareBeats([node({ profile: 'edge' }), node({ profile: 'quick' })], { ...policy, profiles }, 0);
     expect(found.map(({ message }) => message)).toEqual([expect.stringContaining('of profile quick is 20 s')]);
   });
 
-  it('are reported up to a hundred at once, others not counted', () => {
+  it('are reported up to a hundred at once, and the others an hour later', () => {
     const nodes = [
       node({ ready: 'False' }),
-      ...Array.from({ length: 101 }, (_, index) => node({ nodeName: `n${index}` })),
+      ...Array.from({ length: 150 }, (_, index) => node({ nodeName: `n${index}` })),
     ];
-    expect(rareBeats(nodes, policy).map(({ nodeName }) => nodeName)).toEqual(
-      Array.from({ length: 100 }, (_, index) => `n${index}`),
+    const [first, second] = [0, 1].map((hour) =>
+      rareBeats(nodes, policy, hour * 3_600_000).map(({ nodeName }) => nodeName),
     );
+    expect(first).toEqual(Array.from({ length: 100 }, (_, index) => `n${index}`));
+    expect(second?.slice(0, 51)).toEqual([...Array.from({ length: 50 }, (_, index) => `n${100 + index}`), 'n0']);
   });
 });
 

@@ -38,7 +38,7 @@ export async function reportRareBeats(
   { nodes }: Pick<MonitorWorld, 'nodes'>,
   nowMs: number,
 ): Promise<readonly unknown[]> {
-  const events = rareBeats(nodes, dependencies.policy).map(({ nodeName: name, uid, message }) => ({
+  const events = rareBeats(nodes, dependencies.policy, nowMs).map(({ nodeName: name, uid, message }) => ({
     ...beatIntervalTooLong(message),
     about: { kind: 'Node', namespace: '', name, uid } as const,
     once: dayOf(nowMs),
