@@ -2,8 +2,13 @@
  * A store that counts the writes that pass through it, by kind of item, as DynamoDB bills them: the larger of the sizes
  * before and after, rounded up to 1 KB, and twice in a transaction.
  */
-import { itemBytes, WRITE_UNIT_BYTES } from '../shared/store/item-size.ts';
-import type { ItemKey, ItemStore, TransactWrite } from '../shared/store/item-store.ts';
+import {
+  type ItemKey,
+  type ItemStore,
+  itemBytes,
+  type TransactWrite,
+  WRITE_UNIT_BYTES,
+} from '../shared/store/item-store.ts';
 
 export interface WriteCount {
   writes: number;

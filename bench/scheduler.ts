@@ -6,7 +6,7 @@ import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import { COMMIT_REFUSALS, SCHEDULING_SLI } from '../functions/scheduler/metrics.ts';
 import { schedulePod } from '../functions/scheduler/rule.ts';
 import { PRICES } from '../shared/cost/prices.ts';
-import { nodeHealthWrites } from '../shared/fleet/nodes/node-writes.ts';
+import { nodeHealthWrites } from '../shared/fleet/nodes/change-node.ts';
 import { defaultPolicy } from '../shared/fleet/policy.ts';
 import { clusterObjects } from '../shared/kinds/cluster-objects.ts';
 import type { KubeNode, KubePod } from '../shared/kinds/types.ts';

@@ -12,7 +12,7 @@
 import type { KubeAnswer, KubeApi } from '../agent/ports/kube-api.ts';
 import { admitRequest } from '../shared/access/request-throttle.ts';
 import { scanHealth } from '../shared/fleet/nodes/health-store.ts';
-import { ZONE_LABEL } from '../shared/fleet/nodes/zone.ts';
+import { ZONE_LABEL } from '../shared/fleet/nodes/node-digest.ts';
 import { defaultPolicy } from '../shared/fleet/policy.ts';
 import type { HttpRequest, HttpResponse } from '../shared/kubernetes/http.ts';
 import { memoryItemStore } from '../shared/store/memory/item-store.ts';

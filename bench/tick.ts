@@ -11,8 +11,7 @@ import { type Engine, engineBinary, startEngine } from '../aws-local/engine/engi
 import { itemToWire } from '../shared/aws/dynamodb-expression.ts';
 import { defaultPolicy } from '../shared/fleet/policy.ts';
 import { shardsOf } from '../shared/kinds/resources.ts';
-import { itemBytes } from '../shared/store/item-size.ts';
-import type { Item, ItemKey, TableName } from '../shared/store/item-store.ts';
+import { type Item, type ItemKey, itemBytes, type TableName } from '../shared/store/item-store.ts';
 import { healthKey } from '../shared/store/layout.ts';
 import { objectText } from '../shared/store/object-record.ts';
 import { objectKey } from '../shared/store/object-store.ts';

@@ -9,7 +9,7 @@ import { withRelay } from '../agent/app/relay-route.ts';
 import type { KubeAnswer, KubeApi, KubeRequest } from '../agent/ports/kube-api.ts';
 import type { AgentTime, Fraction } from '../agent/ports/time.ts';
 import { relayedRequest } from '../agent/rules/relay.ts';
-import { ZONE_LABEL } from '../shared/fleet/nodes/zone.ts';
+import { ZONE_LABEL } from '../shared/fleet/nodes/node-digest.ts';
 import type { HttpRequest, HttpResponse } from '../shared/kubernetes/http.ts';
 import { boundToken, headersOf } from '../simulation/access.ts';
 import { answered, kubeApi } from '../simulation/kube-requests.ts';

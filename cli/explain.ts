@@ -6,10 +6,9 @@
  * inputs.
  */
 import { parseArgs } from 'node:util';
-import type { DecisionAbout, DecisionRecord } from '../shared/decisions/decision-record.ts';
-import { DECISION_ACTS } from '../shared/decisions/decision-record.ts';
+import { DECISION_ACTS, type DecisionAbout, type DecisionRecord } from '../shared/decisions/decision-record.ts';
 import { defined } from '../shared/defined.ts';
-import { zoneKeyOf } from '../shared/fleet/nodes/zone.ts';
+import { zoneKeyOf } from '../shared/fleet/nodes/node-digest.ts';
 import type { KubeObject } from '../shared/kinds/types.ts';
 import { formatAge } from '../shared/kubernetes/age.ts';
 import { formatTime, parseTimeMs } from '../shared/kubernetes/time.ts';
@@ -19,8 +18,7 @@ import { schedulingDetails } from './explain-scheduling.ts';
 import { EXPLAINED_KINDS, explainedKindOf, ownedBy, pathOf, workloadState } from './explain-workloads.ts';
 import { apiAccess } from './kubeconfig.ts';
 import { type Asked, durationMs, PAGE_ITEMS, PAGES_MAX, readDecisions } from './read-decisions.ts';
-import type { KnownDecision, Replay } from './replay.ts';
-import { replay } from './replay.ts';
+import { type KnownDecision, type Replay, replay } from './replay.ts';
 
 export const EXPLAIN_USAGE = [
   'nodekeeper explain node NAME [--since 24h] [--verify] [--json]',

@@ -18,9 +18,9 @@ import { type ReplicaSetDraft, replicaSetReplay } from '../functions/workloads/r
 import { type StatefulSetDraft, statefulSetReplay } from '../functions/workloads/statefulsets/decisions.ts';
 import { canonical, type DecisionRecord, type Outcome, sumOf } from '../shared/decisions/decision-record.ts';
 import { type UnwrittenDraft, unwrittenReplay } from '../shared/decisions/unwritten.ts';
-import { type PodEvictorDraft, podEvictorReplay } from '../shared/fleet/evictions/decisions.ts';
+import { type PodEvictorDraft, podEvictorReplay } from '../shared/fleet/eviction-decisions.ts';
 import { type NodeMonitorDraft, nodeMonitorReplay } from '../shared/fleet/mark-decisions.ts';
-import { type NodeReconcilerDraft, nodeReconcilerReplay } from '../shared/fleet/taints/decisions.ts';
+import { type NodeReconcilerDraft, nodeReconcilerReplay } from '../shared/fleet/nodes/taint-decisions.ts';
 
 /** Every kind of decision, distinguished by `rule`. */
 export type KnownDecision =

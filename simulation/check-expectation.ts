@@ -1,10 +1,10 @@
 /** Compares what an `expect` wants with what is stored. */
 
 import { defined } from '../shared/defined.ts';
-import { evictionTimerStore } from '../shared/fleet/evictions/timer-store.ts';
+import { evictionTimerStore } from '../shared/fleet/eviction-timer-store.ts';
 import { fleetStore } from '../shared/fleet/fleet-store.ts';
 import { readyStatusOf } from '../shared/fleet/nodes/conditions.ts';
-import { ZONE_LABEL } from '../shared/fleet/nodes/zone.ts';
+import { ZONE_LABEL } from '../shared/fleet/nodes/node-digest.ts';
 import { clusterObjects } from '../shared/kinds/cluster-objects.ts';
 import type { KubeNode, KubeObject } from '../shared/kinds/types.ts';
 import type { Taint } from '../shared/kubernetes/kubernetes.ts';

@@ -2,7 +2,7 @@
  * Which branches of the rules a simulation has been through: marks that all must be hit, or it proves less than it
  * seems to.
  */
-import { timersPartition } from '../shared/fleet/evictions/timer-store.ts';
+import { timersPartition } from '../shared/fleet/eviction-timer-store.ts';
 import { fleetKeyOf } from '../shared/fleet/fleet-store.ts';
 import type { TickReport } from './faults/faulty-ticks.ts';
 import { type Happened, marksNodes, NOT_READY, UNREACHABLE, type Writer } from './laws/truth.ts';

@@ -1,5 +1,5 @@
 /** The fleet of a scenario: groups of machines, and single ones that join later. */
-import { REGION_LABEL, ZONE_LABEL } from '../shared/fleet/nodes/zone.ts';
+import { REGION_LABEL, ZONE_LABEL } from '../shared/fleet/nodes/node-digest.ts';
 import { readDurationMs, readTaints } from './read-values.ts';
 import type { MachineSpec } from './scenario.ts';
 import {

@@ -2,7 +2,7 @@
  * People who create pods without a node, which the scheduler binds, and delete some of them. They also set what the
  * nodes offer: little, and sometimes less than before. Some pods keep away from others in their zone.
  */
-import { ZONE_LABEL } from '../shared/fleet/nodes/zone.ts';
+import { ZONE_LABEL } from '../shared/fleet/nodes/node-digest.ts';
 import type { KubeNode } from '../shared/kinds/types.ts';
 import { type PeopleOptions, patchNode, repeatRandomly, sendAsOperator } from './people.ts';
 import { oneOf } from './seeded-random.ts';

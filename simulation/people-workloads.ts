@@ -4,7 +4,7 @@
  * served. Only a few names are used, so an object often has the name of one that was deleted.
  */
 import { podPath } from '../agent/rules/pod-requests.ts';
-import { ZONE_LABEL } from '../shared/fleet/nodes/zone.ts';
+import { ZONE_LABEL } from '../shared/fleet/nodes/node-digest.ts';
 import { OFFLINE_STOP_AFTER } from '../shared/kinds/pods/offline-stop.ts';
 import type { KubeObject } from '../shared/kinds/types.ts';
 import type { EndpointAnswer, EndpointRequest } from './endpoint.ts';

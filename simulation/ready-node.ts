@@ -1,6 +1,6 @@
 /** A Node as a kubelet registers it, which has been Ready for long. */
 
-import { ZONE_LABEL } from '../shared/fleet/nodes/zone.ts';
+import { ZONE_LABEL } from '../shared/fleet/nodes/node-digest.ts';
 import { nodes as nodesResource } from '../shared/kinds/registry.ts';
 import type { KubeObject } from '../shared/kinds/types.ts';
 import { formatTime } from '../shared/kubernetes/time.ts';

@@ -1,7 +1,7 @@
 /** The EC2 instance behind a simulated machine. */
 import type { CloudInstance } from '../demo/ec2/cloud-world.ts';
 import { regionOfZone } from '../shared/fleet/instances/provider-id.ts';
-import { ZONE_LABEL } from '../shared/fleet/nodes/zone.ts';
+import { ZONE_LABEL } from '../shared/fleet/nodes/node-digest.ts';
 import type { MachineSpec } from './scenario.ts';
 import { hashOf } from './seeded-random.ts';
 

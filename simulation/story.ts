@@ -6,7 +6,7 @@
 
 import { podPath } from '../agent/rules/pod-requests.ts';
 import type { MemoryCloud } from '../demo/ec2/cloud.ts';
-import { ZONE_LABEL } from '../shared/fleet/nodes/zone.ts';
+import { ZONE_LABEL } from '../shared/fleet/nodes/node-digest.ts';
 import { offlineStopSeconds } from '../shared/kinds/pods/offline-stop.ts';
 import type { KubeNode, KubeObject, Taint } from '../shared/kinds/types.ts';
 import { OPERATOR } from './access.ts';

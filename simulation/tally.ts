@@ -2,7 +2,7 @@
  * What has happened so far, counted from the changes: nodes tainted by us, pods deleted by anyone and created by us,
  * nodes removed by us.
  */
-import { TAINT_NOT_READY, TAINT_UNREACHABLE } from '../shared/fleet/taints/taint.ts';
+import { TAINT_NOT_READY, TAINT_UNREACHABLE } from '../shared/fleet/nodes/taint.ts';
 import type { KubeNode } from '../shared/kinds/types.ts';
 import type { ViewChanges } from './cluster-view.ts';
 

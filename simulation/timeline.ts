@@ -1,7 +1,7 @@
 /** What happened, a line a change: for people, with neighbours that did the same put together, or as JSON lines. */
 
 import type { FleetRecords } from '../shared/fleet/fleet-store.ts';
-import { zoneKeyOf } from '../shared/fleet/nodes/zone.ts';
+import { zoneKeyOf } from '../shared/fleet/nodes/node-digest.ts';
 import type { KubeNode, KubeObject } from '../shared/kinds/types.ts';
 import { parseTimeMs } from '../shared/kubernetes/time.ts';
 import { describeTaint } from './check-expectation.ts';

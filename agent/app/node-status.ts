@@ -3,8 +3,8 @@
  * (pkg/kubelet/nodestatus/setters.go). Nothing is written here. Events are returned, to be recorded after the write.
  */
 
-import { AGENT_VERSION_ANNOTATION } from '../../shared/agents/agent-version.ts';
 import { defined } from '../../shared/defined.ts';
+import { AGENT_VERSION_ANNOTATION } from '../../shared/fleet/nodes/agent-version.ts';
 import type { NodeUsage } from '../../shared/fleet/nodes/node-usage.ts';
 import { SERVICES_ANNOTATION } from '../../shared/fleet/nodes/service-readers.ts';
 import { SITE_HUB } from '../../shared/kinds/pods/site-permit.ts';

@@ -4,7 +4,7 @@
  * pkg/kubelet/eviction/defaults_linux.go).
  */
 import { defined } from '../../shared/defined.ts';
-import { NODE_RUNTIME } from '../../shared/fleet/taints/taint.ts';
+import { NODE_RUNTIME } from '../../shared/fleet/nodes/taint.ts';
 import { isJsonObject } from '../../shared/kubernetes/json.ts';
 import type { Taint } from '../../shared/kubernetes/kubernetes.ts';
 import { labelErrors, subdomainErrors } from '../../shared/kubernetes/validate-metadata.ts';

@@ -3,7 +3,7 @@
  * Source: pkg/kubelet/eviction/helpers.go (evictionMessage), eviction_manager.go (Admit, localStorageEviction).
  */
 
-import { tolerates } from '../../shared/fleet/taints/toleration.ts';
+import { tolerates } from '../../shared/fleet/nodes/taint.ts';
 import { podQosClass } from '../../shared/kinds/pods/qos-class.ts';
 import type { KubePod } from '../../shared/kinds/types.ts';
 import type { Toleration } from '../../shared/kubernetes/kubernetes.ts';

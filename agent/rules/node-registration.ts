@@ -1,6 +1,6 @@
 /** The initial Node, and the corrections of an existing one (pkg/kubelet/kubelet_node_status.go). */
 import { defined } from '../../shared/defined.ts';
-import { addTaint, hasTaint, TAINT_UNINITIALIZED, TAINT_UNSCHEDULABLE } from '../../shared/fleet/taints/taint.ts';
+import { addTaint, hasTaint, TAINT_UNINITIALIZED, TAINT_UNSCHEDULABLE } from '../../shared/fleet/nodes/taint.ts';
 import type { KubeNode, Taint } from '../../shared/kinds/types.ts';
 import type { AgentConfig } from '../config.ts';
 import { MACHINE_LABELS } from './node-labels.ts';

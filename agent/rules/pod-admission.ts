@@ -5,7 +5,7 @@
  * NodeName and NodePorts. Not implemented: preemption for a critical pod.
  */
 
-import { tolerationFor } from '../../shared/fleet/taints/toleration.ts';
+import { tolerationFor } from '../../shared/fleet/nodes/taint.ts';
 import { featuresToRun, missingFeatures } from '../../shared/kinds/pods/declared-features.ts';
 import type { KubeObject, KubePod } from '../../shared/kinds/types.ts';
 import type { Taint, Toleration } from '../../shared/kubernetes/kubernetes.ts';

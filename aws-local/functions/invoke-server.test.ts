@@ -1,6 +1,6 @@
 import { LambdaClient, PutFunctionConcurrencyCommand } from '@aws-sdk/client-lambda';
 import { afterEach, describe, expect, it } from 'vitest';
-import { lambdaWaker } from '../../shared/aws/function-waker.ts';
+import { lambdaWaker } from '../../shared/aws/wake-up.ts';
 import { startInvokeServer } from './invoke-server.ts';
 
 const stops: (() => Promise<void>)[] = [];

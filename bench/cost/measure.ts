@@ -24,7 +24,7 @@ import { LEASE_BATCH_API_VERSION, LEASE_BATCH_KIND, LEASE_BATCHES_PATH } from '.
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import type { KubeNode, KubeObject } from '../../shared/kinds/types.ts';
 import { formatMicroTime } from '../../shared/kubernetes/time.ts';
-import { itemBytes } from '../../shared/store/item-size.ts';
+import { itemBytes } from '../../shared/store/item-store.ts';
 import { startEngine, type TestEngine } from '../../test/support/engine.ts';
 import { secondsUntil } from '../benchmark.ts';
 import { type CountingProxy, startCountingProxy, type UnitCounts } from '../counting-proxy.ts';

@@ -7,8 +7,13 @@ import { type FunctionName, functionList } from '../../functions/function-list.t
 import type { Policy } from '../../shared/fleet/policy.ts';
 import type { AlarmManifest, AlarmMetric } from '../../shared/functions/alarm-manifest.ts';
 import type { Trigger } from '../../shared/functions/function-manifest.ts';
-import { ALL_FUNCTIONS, FAILED_TICKS } from '../../shared/functions/tick-metrics.ts';
-import { EVENTS_NOT_SENT, OBJECTS_NOT_WRITTEN, RECORDS_GIVEN_UP } from '../../shared/ticks/metrics.ts';
+import {
+  ALL_FUNCTIONS,
+  EVENTS_NOT_SENT,
+  FAILED_TICKS,
+  OBJECTS_NOT_WRITTEN,
+  RECORDS_GIVEN_UP,
+} from '../../shared/functions/tick-metrics.ts';
 
 /** The resources that the alarms monitor. */
 export interface AlarmSources {

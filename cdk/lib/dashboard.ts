@@ -13,7 +13,7 @@ import { Construct } from 'constructs';
 import { CLOUD_ANSWERS } from '../../functions/cloud-node/metrics.ts';
 import { EVICTIONS, HELD_ZONES } from '../../functions/evictor/metrics.ts';
 import { COST_PERIOD_SECONDS } from '../../shared/cost/running-cost.ts';
-import { POD_DELETIONS } from '../../shared/fleet/evictions/metrics.ts';
+import { POD_DELETIONS } from '../../shared/fleet/eviction-metrics.ts';
 import * as monitor from '../../shared/fleet/mark-metrics.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
 import { TICK_AGE } from '../../shared/functions/tick-metrics.ts';

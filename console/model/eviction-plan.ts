@@ -2,10 +2,9 @@
  * When the pods of a zone are evicted: by the taints that its nodes have, and for nodes that wait, by the limiter. The
  * time of a pod is that of the rule which the controllers run (eviction-time.rule.ts).
  */
-import { evictionVerdict } from '../../shared/fleet/evictions/eviction-time.rule.ts';
+import { evictionVerdict } from '../../shared/fleet/eviction-time.rule.ts';
 import { tokenIntervalMs } from '../../shared/fleet/limiter.ts';
-import { TAINT_NOT_READY, TAINT_UNREACHABLE } from '../../shared/fleet/taints/taint.ts';
-import type { NoExecuteTaint } from '../../shared/fleet/taints/taint-times.ts';
+import { type NoExecuteTaint, TAINT_NOT_READY, TAINT_UNREACHABLE } from '../../shared/fleet/nodes/taint.ts';
 import type { Toleration } from '../../shared/kubernetes/kubernetes.ts';
 import type { NodeCell } from './node-cell.ts';
 

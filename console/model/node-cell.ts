@@ -1,14 +1,14 @@
 /** What the page keeps of a Node: 5,000 whole objects would exceed the memory of a page. */
 
+import { zoneKeyOf } from '../../shared/fleet/nodes/node-digest.ts';
 import { DEFAULT_PROFILE, PROFILE_ANNOTATION } from '../../shared/fleet/nodes/node-profile.ts';
 import {
   PLANNED_REASON_ANNOTATION,
   PLANNED_SILENCE_CONDITION,
   plannedUntilMs,
 } from '../../shared/fleet/nodes/planned-silence.ts';
-import { zoneKeyOf } from '../../shared/fleet/nodes/zone.ts';
+import { type NoExecuteTaint, noExecuteTaints } from '../../shared/fleet/nodes/taint.ts';
 import { FLAPPING_CONDITION } from '../../shared/fleet/silences/flapping.ts';
-import { type NoExecuteTaint, noExecuteTaints } from '../../shared/fleet/taints/taint-times.ts';
 import { nodeStatusText } from '../../shared/kinds/nodes/row.ts';
 import type { KubeNode, Taint } from '../../shared/kinds/types.ts';
 import { rfc3339 } from '../../shared/kubernetes/rfc3339.ts';

@@ -1,6 +1,6 @@
 /** Copies of pods in the place of their originals, through the API. */
 import { describe, expect, it } from 'vitest';
-import { readFence } from '../../shared/store/owner-claim.ts';
+import { readFence } from '../../shared/store/owners.ts';
 import { apiInMemory } from '../../test/support/api-in-memory.ts';
 
 const POLICIES = '/apis/nodekeeper.dev/v1alpha1/sitepolicies';

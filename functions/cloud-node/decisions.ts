@@ -1,13 +1,14 @@
 /** Decision records of cloud-node: what was done with a Node because of its EC2 instance. */
-
-import type { DecisionAct, DraftOf, ReplayRules } from '../../shared/decisions/decision-record.ts';
 import {
   aboutNode,
+  type DecisionAct,
+  type DraftOf,
   fullPolicy,
   type NodeIdentity,
   policyPart,
   type RecordedPolicy,
-} from '../../shared/decisions/record-parts.ts';
+  type ReplayRules,
+} from '../../shared/decisions/decision-record.ts';
 import { defined } from '../../shared/defined.ts';
 import type { CloudAnswer } from '../../shared/fleet/instances/instance.ts';
 import {

@@ -9,8 +9,7 @@
 import type { EventText } from '../../shared/events/event-text.ts';
 import { eventWrite, subjectOf } from '../../shared/events/record-event.ts';
 import { leaveWatchWrite, type WatchRow } from '../../shared/fleet/instances/watch-list-store.ts';
-import { nodeRef } from '../../shared/fleet/nodes/change-node.ts';
-import { healthWritesFor } from '../../shared/fleet/nodes/node-writes.ts';
+import { healthWritesFor, nodeRef } from '../../shared/fleet/nodes/change-node.ts';
 import type { KubeNode } from '../../shared/kinds/types.ts';
 import { markDeleted } from '../../shared/kubernetes/deletion.ts';
 import { type PutWrite, StoreFault } from '../../shared/store/item-store.ts';

@@ -1,7 +1,6 @@
 import { injectLambdaContext } from '@aws-lambda-powertools/logger/middleware';
 import middy from '@middy/core';
-import { RESERVE_MS } from '../../shared/aws/tick-handler.ts';
-import { handleWakeUp } from '../../shared/aws/wake-up-event.ts';
+import { handleWakeUp, RESERVE_MS } from '../../shared/aws/wake-up.ts';
 import { systemClock } from '../../shared/clock.ts';
 import { log, logger } from '../../shared/observability/logger.ts';
 import { meter } from '../../shared/observability/meter.ts';

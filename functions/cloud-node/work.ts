@@ -59,7 +59,7 @@ import {
 import { type CloudStore, cloudStore, type WatchRow } from '../../shared/fleet/instances/watch-list-store.ts';
 import { changeNode, type NodeChange, withTaints } from '../../shared/fleet/nodes/change-node.ts';
 import { reportUnwritable } from '../../shared/fleet/nodes/report-unwritable.ts';
-import { addTaint, removeTaints } from '../../shared/fleet/taints/taint.ts';
+import { addTaint, removeTaints } from '../../shared/fleet/nodes/taint.ts';
 import type { KubeNode, Taint } from '../../shared/kinds/types.ts';
 import { rfc3339RoundedUp } from '../../shared/kubernetes/rfc3339.ts';
 import type { PutWrite } from '../../shared/store/item-store.ts';

@@ -1,23 +1,24 @@
 /** Decision records of evictor: NoExecute taints, and why a zone's waiting nodes get none. */
-
-import { type DraftOf, NOTHING, type ReplayRules } from '../../shared/decisions/decision-record.ts';
 import {
   aboutNode,
   aboutZone,
+  type DraftOf,
   fullPolicy,
   GRACE_FIELDS,
   gateOf,
   healthOf,
   limiterOf,
+  NOTHING,
   policyPart,
   type RecordedHealth,
   type RecordedPolicy,
+  type ReplayRules,
   rateText,
   recordedGate,
   recordedHealth,
   secondsText,
   zoneText,
-} from '../../shared/decisions/record-parts.ts';
+} from '../../shared/decisions/decision-record.ts';
 import { gateReasonsText } from '../../shared/events/event-text.ts';
 import type { QueuedNode } from '../../shared/fleet/fleet-records.ts';
 import type { GateReason, GateVerdict } from '../../shared/fleet/gate.ts';

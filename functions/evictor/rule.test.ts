@@ -3,7 +3,7 @@ import { type Limiter, takeTokenUpdate } from '../../shared/fleet/limiter.ts';
 import type { NodeHealth } from '../../shared/fleet/nodes/health.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import { aNode } from '../../test/support/ruled-fleet.ts';
-import { decideEvictions, type EvictionDecision } from './rule.ts';
+import { compareQueueItems, decideEvictions, type EvictionDecision } from './rule.ts';
 
 const item = (nodeName: string, addedAtMs = 0, uid = `uid-${nodeName}`) => ({
   nodeName,
@@ -127,5 +127,18 @@ describe('decideEvictions', () => {
     const holding = { kind: 'holding', reasons: ['failingPath'], sinceMs: 0 } as const;
     const outcome = decide([item('a'), item('b')], [aNode({ nodeName: 'a' }), dark('b')], full, { gate: holding });
     expect(outcome.decisions).toMatchObject([{ kind: 'drop', nodeName: 'a', reason: 'ready' }]);
+  });
+});
+
+const queued = (nodeName: string, addedAtMs: number) => ({ nodeName, uid: `uid-${nodeName}`, addedAtMs });
+
+describe('turns of the eviction queue', () => {
+  it('are ordered by the time when they were enqueued, then by name', () => {
+    const inTurn = [queued('c', 2), queued('a', 3), queued('b', 3)];
+    expect([...inTurn].reverse().sort(compareQueueItems)).toEqual(inTurn);
+  });
+
+  it('are equal for the same item', () => {
+    expect(compareQueueItems(queued('a', 1), queued('a', 1))).toBe(0);
   });
 });

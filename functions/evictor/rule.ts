@@ -4,16 +4,16 @@
  * an item that is due and would be tainted (D4). A pass taints one node at most: the bucket holds one token.
  *
  * Source: doNoExecuteTaintingPass in pkg/controller/nodelifecycle/node_lifecycle_controller.go.
+ *
+ * Queue order: time of enqueueing, then name. It never depends on the order of a read.
  */
-
-import type { QueuedNode } from '../../shared/fleet/fleet-records.ts';
+import type { QueuedNode, QueueItem } from '../../shared/fleet/fleet-records.ts';
 import type { GateReason, GateVerdict } from '../../shared/fleet/gate.ts';
 import { type Limiter, type LimiterUpdate, takeTokenUpdate } from '../../shared/fleet/limiter.ts';
 import { healthVerdict, isReturning, isSilencePlanned, type NodeHealth } from '../../shared/fleet/nodes/health.ts';
+import { decideNoExecute, type NoExecuteKind } from '../../shared/fleet/nodes/node-taints.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
-import { decideNoExecute, type NoExecuteKind } from '../../shared/fleet/taints/node-taints.ts';
 import type { ConditionStatus } from '../../shared/kubernetes/kubernetes.ts';
-import { compareQueueItems } from './queue-order.rule.ts';
 
 interface OfItem {
   readonly nodeName: string;
@@ -142,4 +142,10 @@ export function decideEvictions(
     return { decisions, hold: undefined };
   }
   return { decisions, hold: undefined };
+}
+
+export function compareQueueItems(a: QueueItem, b: QueueItem): number {
+  if (a.addedAtMs !== b.addedAtMs) return a.addedAtMs - b.addedAtMs;
+  if (a.nodeName === b.nodeName) return 0;
+  return a.nodeName < b.nodeName ? -1 : 1;
 }

@@ -14,8 +14,8 @@
  */
 
 import type { TickMark } from '../../shared/decisions/ledger.ts';
-import { evictPods } from '../../shared/fleet/evictions/reconcile.ts';
-import { evictionTimerStore } from '../../shared/fleet/evictions/timer-store.ts';
+import { evictionTimerStore } from '../../shared/fleet/eviction-timer-store.ts';
+import { evictPods } from '../../shared/fleet/evictions.ts';
 import type { QueuedNode } from '../../shared/fleet/fleet-records.ts';
 import { acquireTokenWrite, dequeueWrite, type FleetRecords, mayTaint } from '../../shared/fleet/fleet-store.ts';
 import { type GateVerdict, gateVerdictFor } from '../../shared/fleet/gate.ts';
@@ -24,15 +24,15 @@ import { changeNode, withTaints } from '../../shared/fleet/nodes/change-node.ts'
 import { readyStatusOf } from '../../shared/fleet/nodes/conditions.ts';
 import { DIGEST, type NodeHealth } from '../../shared/fleet/nodes/health.ts';
 import { readHealth, samePromise, unchangedSince } from '../../shared/fleet/nodes/health-store.ts';
+import { swapTaints } from '../../shared/fleet/nodes/lift-taints.ts';
+import { addNoExecute, wantedNoExecute } from '../../shared/fleet/nodes/node-taints.ts';
 import { reportUnwritable } from '../../shared/fleet/nodes/report-unwritable.ts';
-import { swapTaints } from '../../shared/fleet/taints/lift-taints.ts';
-import { addNoExecute, wantedNoExecute } from '../../shared/fleet/taints/node-taints.ts';
+import { zoneDimension } from '../../shared/functions/tick-metrics.ts';
 import type { KubeNode } from '../../shared/kinds/types.ts';
 import { all, holds } from '../../shared/store/attributes.ts';
 import type { TransactWrite, UpdateWrite } from '../../shared/store/item-store.ts';
 import { groupedBy, inParts, type WorkBudget, workThrough, workUntil } from '../../shared/ticks/bounded-work.ts';
 import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';
-import { zoneDimension } from '../../shared/ticks/metrics.ts';
 import type { ParkedRow } from '../../shared/ticks/parked-store.ts';
 import {
   attemptTick,
@@ -47,8 +47,7 @@ import {
 } from '../../shared/ticks/tick.ts';
 import { holdDraft, holdKey, taintDraft } from './decisions.ts';
 import * as metric from './metrics.ts';
-import { compareQueueItems } from './queue-order.rule.ts';
-import { decideEvictions, type EvictionDecision, type EvictionHold, evictionHold } from './rule.ts';
+import { compareQueueItems, decideEvictions, type EvictionDecision, type EvictionHold, evictionHold } from './rule.ts';
 import { readDueRetries, startRetries } from './start-retries.ts';
 
 const EVICTOR = 'evictor';

@@ -13,9 +13,8 @@
  */
 import { gateOf, gateVerdictOf } from '../../shared/fleet/gate.ts';
 import { lastSpokeAtMs, type NodeHealth, nodeHealthOf } from '../../shared/fleet/nodes/health.ts';
+import { endPlannedSilence, liftTaints } from '../../shared/fleet/nodes/lift-taints.ts';
 import { policyOf } from '../../shared/fleet/nodes/node-profile.ts';
-import { endPlannedSilence } from '../../shared/fleet/taints/end-planned-silence.ts';
-import { liftTaints } from '../../shared/fleet/taints/lift-taints.ts';
 import type { Item } from '../../shared/store/item-store.ts';
 import { UNBOUNDED } from '../../shared/ticks/bounded-work.ts';
 import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';

@@ -1,7 +1,7 @@
 import { injectLambdaContext } from '@aws-lambda-powertools/logger/middleware';
 import middy from '@middy/core';
 import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
-import { RESERVE_MS } from '../../shared/aws/tick-handler.ts';
+import { RESERVE_MS } from '../../shared/aws/wake-up.ts';
 import { systemClock } from '../../shared/clock.ts';
 import { log, logger } from '../../shared/observability/logger.ts';
 import { publishMetrics } from '../../shared/observability/publish-metrics.ts';

@@ -1,4 +1,4 @@
-import type { EventBus } from '../../shared/events/event-bus.ts';
+import type { EventBus } from '../../shared/events/cluster-event.ts';
 import type { PartQueue } from '../../shared/fleet/mark-parts.ts';
 import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';
 import type { Waker } from '../../shared/ticks/waker.ts';

@@ -5,17 +5,16 @@
  *
  * Cost of a tick without work: queries of half a read unit, and one more per period of pod-gc.
  */
-import { TIMERS_DUE } from '../../shared/fleet/evictions/timer-store.ts';
+import { TIMERS_DUE } from '../../shared/fleet/eviction-timer-store.ts';
 import type { FleetRecords } from '../../shared/fleet/fleet-store.ts';
 import { WATCHED_DUE } from '../../shared/fleet/instances/watch-list-store.ts';
 import { hasWork } from '../../shared/kinds/pods/collection/list-work.ts';
 import { podGcStore } from '../../shared/kinds/pods/collection/work-list-store.ts';
 import { TURN } from '../../shared/scheduling/queue-store.ts';
-import { hasDueRow, isWanted, peekTurn } from '../../shared/ticks/due-rows.ts';
+import { hasDueRow, isWanted, peekTurn, WORKLOADS_DUE } from '../../shared/ticks/due-rows.ts';
 import { RETRIES_DUE } from '../../shared/ticks/parked-store.ts';
 import { slotOf } from '../../shared/ticks/tick.ts';
-import { wake } from '../../shared/ticks/wake-up.ts';
-import { WORKLOADS_DUE } from '../../shared/ticks/workload-due-store.ts';
+import { wake } from '../../shared/ticks/waker.ts';
 import type { MonitorDependencies } from './dependencies.ts';
 
 /** The tick that looks. */

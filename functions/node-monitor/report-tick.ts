@@ -1,9 +1,8 @@
 /** What a tick reports: metrics, silences that have ended, heartbeats that are too rare, transitions of the gate. */
 
 import { COST_PERIOD_SECONDS, runningDollarsPerDay } from '../../shared/cost/running-cost.ts';
-import type { ClusterEvent } from '../../shared/events/cluster-event.ts';
+import { type ClusterEvent, publishEvents } from '../../shared/events/cluster-event.ts';
 import { beatIntervalTooLong, gateClosed, gateOpened } from '../../shared/events/event-text.ts';
-import { publishEvents } from '../../shared/events/publish-events.ts';
 import { recordEvents } from '../../shared/events/record-event.ts';
 import type { FleetRecords } from '../../shared/fleet/fleet-store.ts';
 import { gateOf } from '../../shared/fleet/gate.ts';
@@ -12,10 +11,10 @@ import type { NodeHealth } from '../../shared/fleet/nodes/health.ts';
 import { policyOf, profileNames } from '../../shared/fleet/nodes/node-profile.ts';
 import { silenceHourWrite } from '../../shared/fleet/silences/silence-store.ts';
 import { fleetMetricsOf } from '../../shared/fleet/zone-state.ts';
+import { zoneDimension } from '../../shared/functions/tick-metrics.ts';
 import { LEASE_NAMESPACE } from '../../shared/kinds/leases/resource.ts';
 import { rfc3339 } from '../../shared/kubernetes/rfc3339.ts';
 import { UNBOUNDED, workThrough } from '../../shared/ticks/bounded-work.ts';
-import { zoneDimension } from '../../shared/ticks/metrics.ts';
 import { slotStartMs } from '../../shared/ticks/tick.ts';
 import { APPLY_CONCURRENCY_MAX } from './apply-decisions.ts';
 import { dayOf, rareBeats } from './beat-interval.rule.ts';

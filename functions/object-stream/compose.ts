@@ -1,6 +1,6 @@
 import { composeDependencies, type Environment } from '../../shared/aws/controllers.ts';
 import { composeEventBus } from '../../shared/aws/event-bus.ts';
-import { lambdaConnectionFrom, lambdaWaker } from '../../shared/aws/function-waker.ts';
+import { lambdaConnectionFrom, lambdaWaker } from '../../shared/aws/wake-up.ts';
 import { loadConfig, objectStreamConfig } from '../../shared/config/environment.ts';
 import type { ItemChangeRecord } from '../../shared/ticks/item-change.ts';
 import { objectStreamDependencies } from './dependencies.ts';

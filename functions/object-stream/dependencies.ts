@@ -1,8 +1,8 @@
-import type { EventBus } from '../../shared/events/event-bus.ts';
+import type { EventBus } from '../../shared/events/cluster-event.ts';
 import { type PodGcStore, podGcStore } from '../../shared/kinds/pods/collection/work-list-store.ts';
 import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';
 import type { Waker } from '../../shared/ticks/waker.ts';
-import { type CidrAllocator, cidrAllocator } from './cidrs/reconcile.ts';
+import { type CidrAllocator, cidrAllocator } from './node-cidrs.ts';
 
 export interface ObjectStreamPorts {
   /** Receives cluster events. Absent: none are published. */

@@ -2,9 +2,9 @@
  * Immediate reactions to changes of Nodes and Pods. Records are delivered at least once, in order for each object.
  * Every work decides on what is stored when it runs, so a repetition finds nothing to do.
  *
- * Node  events RegisteredNode and RemovingNode, once for each uid; taints and labels (node-taints/reconcile.ts);
+ * Node  events RegisteredNode and RemovingNode, once for each uid; taints and labels (node-taints.ts);
  *       removal from the eviction queue when Ready; evictions of its pods when its NoExecute taints changed; pod CIDRs
- *       (cidrs/reconcile.ts); the list of nodes that EC2 is asked about (maintain-watch-list.ts), and that of nodes
+ *       (node-cidrs.ts); the list of nodes that EC2 is asked about (maintain-watch-list.ts), and that of nodes
  *       that route Services (service-readers.ts); the quarantine of missing node names (maintain-work-list.ts)
  * Pod   evictions of its node when it is bound, deleted, or changes its tolerations; a not-ready mark when it is bound
  *       to a node that is not Ready; the work list of pod-gc; the pods version of its node, unless only its status
@@ -18,7 +18,7 @@
  * version are not repaired; agents list their pods periodically anyway.
  */
 
-import { objectEvents, publishEvents } from '../../shared/events/publish-events.ts';
+import { objectEvents, publishEvents } from '../../shared/events/cluster-event.ts';
 import { objectOf } from '../../shared/store/object-record.ts';
 import { workUntil } from '../../shared/ticks/bounded-work.ts';
 import {

@@ -2,19 +2,19 @@
 
 import { registeredNode, removingNode } from '../../shared/events/event-text.ts';
 import { recordEvents, subjectOf } from '../../shared/events/record-event.ts';
-import { evictPods } from '../../shared/fleet/evictions/reconcile.ts';
-import { isSilentNode } from '../../shared/fleet/evictions/removal-time.rule.ts';
+import { isSilentNode } from '../../shared/fleet/eviction-time.rule.ts';
+import { evictPods } from '../../shared/fleet/evictions.ts';
 import type { FleetState } from '../../shared/fleet/fleet-store.ts';
 import { cloudWatchWorks } from '../../shared/fleet/instances/maintain-watch-list.ts';
 import { markPods } from '../../shared/fleet/mark-pods.ts';
 import { changeNode, nodeRef } from '../../shared/fleet/nodes/change-node.ts';
 import { marksPodsBoundNow, readyStatusOf } from '../../shared/fleet/nodes/conditions.ts';
 import { podsChanged, readHealth } from '../../shared/fleet/nodes/health-store.ts';
+import { zoneKeyOf } from '../../shared/fleet/nodes/node-digest.ts';
 import { reportUnwritable } from '../../shared/fleet/nodes/report-unwritable.ts';
 import { readerPartOf, settleServiceReader } from '../../shared/fleet/nodes/service-readers.ts';
-import { zoneKeyOf } from '../../shared/fleet/nodes/zone.ts';
-import { profileDraft, silenceDraft, taintsDraft } from '../../shared/fleet/taints/decisions.ts';
-import { noExecuteTaints } from '../../shared/fleet/taints/taint-times.ts';
+import { noExecuteTaints } from '../../shared/fleet/nodes/taint.ts';
+import { profileDraft, silenceDraft, taintsDraft } from '../../shared/fleet/nodes/taint-decisions.ts';
 import { nodeNameOf, podGcWorks } from '../../shared/kinds/pods/collection/maintain-work-list.ts';
 import type { KubeNode, KubeObject } from '../../shared/kinds/types.ts';
 import { jsonEqual } from '../../shared/kubernetes/json.ts';
@@ -23,7 +23,7 @@ import { RESOURCE_VERSIONS_PER_MS } from '../../shared/store/layout.ts';
 import { groupedBy } from '../../shared/ticks/bounded-work.ts';
 import type { RecordWork } from '../../shared/ticks/item-change.ts';
 import type { ObjectStreamDependencies } from './dependencies.ts';
-import { reconciledNode } from './node-taints/reconcile.ts';
+import { reconciledNode } from './node-taints.ts';
 import { schedulingWorks } from './scheduling-requests.ts';
 
 /** Kinds of work. Parked rows contain these names, so a name never changes. */

@@ -1,7 +1,13 @@
 /** Decision records of pod garbage collection: which pod was removed, and why. */
-
-import { type DraftOf, NOTHING, type ReplayRules } from '../../shared/decisions/decision-record.ts';
-import { aboutPod, fullPolicy, policyPart, type RecordedPolicy } from '../../shared/decisions/record-parts.ts';
+import {
+  aboutPod,
+  type DraftOf,
+  fullPolicy,
+  NOTHING,
+  policyPart,
+  type RecordedPolicy,
+  type ReplayRules,
+} from '../../shared/decisions/decision-record.ts';
 import { defined } from '../../shared/defined.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
 import {

@@ -4,7 +4,7 @@
  * Source: markFailedAndDeletePod in pkg/controller/podgc/gc_controller.go.
  */
 
-import { withDisruption } from '../../shared/fleet/evictions/rule.ts';
+import { withDisruption } from '../../shared/fleet/eviction.rule.ts';
 import type { PodRemoval, RemovalStep } from '../../shared/kinds/pods/collection/rule.ts';
 import type { KubePod, ObjectRef } from '../../shared/kinds/types.ts';
 import { markDeleted } from '../../shared/kubernetes/deletion.ts';

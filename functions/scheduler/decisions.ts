@@ -1,7 +1,14 @@
 /** Decision records of the scheduler: where a pod was bound, why it was not, and which pods were deleted for it. */
-
-import { type DecisionDraft, type DraftOf, FLEET, type ReplayRules } from '../../shared/decisions/decision-record.ts';
-import { aboutPod, fullPolicy, policyPart, type RecordedPolicy } from '../../shared/decisions/record-parts.ts';
+import {
+  aboutPod,
+  type DecisionDraft,
+  type DraftOf,
+  FLEET,
+  fullPolicy,
+  policyPart,
+  type RecordedPolicy,
+  type ReplayRules,
+} from '../../shared/decisions/decision-record.ts';
 import { defined } from '../../shared/defined.ts';
 import { gateReasonsText } from '../../shared/events/event-text.ts';
 import { type GateRecord, gateVerdictFor, UNTRIED_GATE } from '../../shared/fleet/gate.ts';

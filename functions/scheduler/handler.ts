@@ -1,4 +1,4 @@
-import { tickHandler } from '../../shared/aws/tick-handler.ts';
+import { tickHandler } from '../../shared/aws/wake-up.ts';
 import { composeScheduler } from './compose.ts';
 
 const { policy, tick } = composeScheduler(process.env);

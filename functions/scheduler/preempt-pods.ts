@@ -8,7 +8,7 @@
 
 import { defined } from '../../shared/defined.ts';
 import type { PendingEvent } from '../../shared/events/record-event.ts';
-import { deletePod } from '../../shared/fleet/evictions/delete-pod.ts';
+import { deletePod } from '../../shared/fleet/delete-pod.ts';
 import { budgetStatusOf } from '../../shared/kinds/pods/budget-status.ts';
 import { shardsOf } from '../../shared/kinds/resources.ts';
 import type { KubeObject, KubePod, KubePodDisruptionBudget, ObjectRef } from '../../shared/kinds/types.ts';

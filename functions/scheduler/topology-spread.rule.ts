@@ -3,7 +3,7 @@
  *
  * Source: pkg/scheduler/framework/plugins/podtopologyspread/{common,filtering,scoring,plugin}.go.
  */
-import { ZONE_LABEL } from '../../shared/fleet/nodes/zone.ts';
+import { ZONE_LABEL } from '../../shared/fleet/nodes/node-digest.ts';
 import type { Filter, Rejection } from '../../shared/scheduling/filter.rule.ts';
 import { matchesNodeAffinity } from '../../shared/scheduling/node-affinity.rule.ts';
 import type { CountsByNode, NodeState, Snapshot } from '../../shared/scheduling/snapshot.rule.ts';

@@ -1,6 +1,6 @@
 import type { Context, DynamoDBBatchResponse, DynamoDBStreamEvent } from 'aws-lambda';
 import { streamHandler } from '../../shared/aws/stream-handler.ts';
-import { tickHandler } from '../../shared/aws/tick-handler.ts';
+import { tickHandler } from '../../shared/aws/wake-up.ts';
 import { composeWorkloads } from './compose.ts';
 
 const { policy, tick, onRecords } = composeWorkloads(process.env);

@@ -1,6 +1,6 @@
 import { expect, it, vi } from 'vitest';
 import type { KubeObject } from '../../shared/kinds/types.ts';
-import { addDue } from '../../shared/ticks/workload-due-store.ts';
+import { addDue } from '../../shared/ticks/due-rows.ts';
 import { type WorkloadCluster, workloadCluster } from '../../test/support/workload-cluster.ts';
 import { SWEPT_WORKLOADS } from './metrics.ts';
 

@@ -23,14 +23,6 @@ import {
   workUntil,
 } from '../../shared/ticks/bounded-work.ts';
 import {
-  type ChangesOutcome,
-  handleRecords,
-  type ItemChangeRecord,
-  type RecordWork,
-  runRecordWorks,
-} from '../../shared/ticks/item-change.ts';
-import { bareClaim, type RunningTick, runTick, type SkippedTick, type Tick } from '../../shared/ticks/tick.ts';
-import {
   addDue,
   addSweep,
   type DueKey,
@@ -39,7 +31,15 @@ import {
   nextSweep,
   removeDue,
   textOf,
-} from '../../shared/ticks/workload-due-store.ts';
+} from '../../shared/ticks/due-rows.ts';
+import {
+  type ChangesOutcome,
+  handleRecords,
+  type ItemChangeRecord,
+  type RecordWork,
+  runRecordWorks,
+} from '../../shared/ticks/item-change.ts';
+import { bareClaim, type RunningTick, runTick, type SkippedTick, type Tick } from '../../shared/ticks/tick.ts';
 import { syncCronJob } from './cronjobs/reconcile.ts';
 import { isOverdue } from './cronjobs/rule.ts';
 import {

@@ -48,12 +48,13 @@ import { findStored, shardsOf } from '../../shared/kinds/resources.ts';
 import { expirySeconds } from '../../shared/kinds/stored-resource.ts';
 import type { KubeObject, ObjectRef } from '../../shared/kinds/types.ts';
 import { changeOf, json, number, type RowValues, readRow, text } from '../../shared/store/attributes.ts';
-import { itemBytes, TRANSACT_BYTES_MAX } from '../../shared/store/item-size.ts';
 import {
   type ItemKey,
   type ItemStore,
+  itemBytes,
   type QueryRequest,
   StoreFault,
+  TRANSACT_BYTES_MAX,
   TRANSACT_WRITES_MAX,
   type TransactWrite,
 } from '../../shared/store/item-store.ts';

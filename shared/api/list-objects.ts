@@ -12,7 +12,7 @@ import type { KubeObject } from '../kinds/types.ts';
 import { NAME_LENGTH_MAX } from '../kubernetes/kubernetes.ts';
 import type { FieldSelector, LabelSelector } from '../kubernetes/selectors.ts';
 import * as status from '../kubernetes/status.ts';
-import { SORT_KEY_BYTES_MAX } from '../store/item-size.ts';
+import { SORT_KEY_BYTES_MAX } from '../store/item-store.ts';
 import { utf8Bytes } from '../text.ts';
 import { listKeyOf, type ResourceStorage } from './resource-storage.ts';
 

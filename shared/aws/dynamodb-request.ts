@@ -2,7 +2,6 @@
  * What all requests of the adapter share: reports of calls and units, retries, errors. And the conditional UpdateItem,
  * which the SDK's client sends, or our own (lean-updater.ts).
  */
-
 import { setTimeout as sleep } from 'node:timers/promises';
 import type {
   ConsumedCapacity,
@@ -11,14 +10,15 @@ import type {
   UpdateItemCommandOutput,
 } from '@aws-sdk/client-dynamodb';
 import { type Backoff, backoffMs } from '../backoff.ts';
-import { itemBytes, WRITE_UNIT_BYTES } from '../store/item-size.ts';
 import {
   type ConsumedUnits,
   type Item,
+  itemBytes,
   StoreFault,
   type TableName,
   type TransactOutcome,
   type UpdateWrite,
+  WRITE_UNIT_BYTES,
   type WriteOptions,
   type WriteOutcome,
 } from '../store/item-store.ts';

@@ -1,12 +1,23 @@
 /**
  * Events that a cluster publishes on a bus, in the form of `docs/events/`, version 1. Each is published at least once.
  * A repetition has the same id, so receivers can drop it.
+ *
+ * Publishes cluster events to the event bus, after the transition is stored. Events of nodes and pods follow from the
+ * stream of their objects, which delivers at least once. Events of zones and of the safety gate are published by
+ * node-monitor's tick before it completes, so the next tick repeats those of a tick that was killed. Events that the
+ * bus rejects are counted and logged; the controller continues.
  */
 
 import type { GateReason } from '../fleet/gate.ts';
+import { zoneKeyOf } from '../fleet/nodes/node-digest.ts';
 import type { ZoneState } from '../fleet/zone-state.ts';
+import * as metric from '../functions/tick-metrics.ts';
+import { ALL_FUNCTIONS } from '../functions/tick-metrics.ts';
+import { nodeNameOf } from '../kinds/pods/collection/maintain-work-list.ts';
+import type { KubeNode, KubeObject, KubePod } from '../kinds/types.ts';
 import type { ConditionStatus } from '../kubernetes/kubernetes.ts';
 import { rfc3339 } from '../kubernetes/rfc3339.ts';
+import type { WorkDependencies } from '../ticks/dependencies.ts';
 
 export const EVENT_SOURCE = 'nodekeeper';
 /** The version of the detail's form. What is added keeps it; what changes meaning raises it. */
@@ -78,4 +89,69 @@ export function nodeTransitions(before: NodeAsTold | undefined, after: NodeAsTol
     events.push({ type: 'NodeNotReady', id: id('NodeNotReady'), node: nodeOf(after), ready: told, reason });
   }
   return events;
+}
+
+const LOGGED_IDS_MAX = 10;
+const DISRUPTION_TARGET = 'DisruptionTarget';
+
+type Dependencies = Pick<WorkDependencies, 'meter' | 'log'> & { readonly eventBus?: EventBus };
+
+/** Never rejects. */
+export async function publishEvents(
+  { eventBus, meter, log }: Dependencies,
+  events: readonly ClusterEvent[],
+  nowMs: number,
+): Promise<void> {
+  if (eventBus === undefined || events.length === 0) return;
+  const { failed, reason } = await eventBus.publish(events, nowMs);
+  if (failed.length === 0) return;
+  meter.add(metric.EVENTS_NOT_SENT, failed.length, 'Count', ALL_FUNCTIONS);
+  log.error('events were not sent', {
+    failed: failed.length,
+    reason,
+    ids: failed.slice(0, LOGGED_IDS_MAX).map(({ id }) => id),
+  });
+}
+
+interface Change<T extends KubeObject> {
+  readonly before: T | undefined;
+  readonly after: T | undefined;
+}
+
+/** The events that follow from changes of Node and Pod objects. */
+export const objectEvents = (nodes: readonly Change<KubeNode>[], pods: readonly Change<KubePod>[]): ClusterEvent[] => [
+  ...nodes.flatMap(({ before, after }) => nodeTransitions(publishedNode(before), publishedNode(after))),
+  ...pods.flatMap(({ before, after }) => podEviction(before, after)),
+];
+
+function publishedNode(node: KubeNode | undefined) {
+  if (node === undefined) return undefined;
+  const { name = '', uid = '', labels, resourceVersion = '' } = node.metadata;
+  const ready = node.status?.conditions?.find(({ type }) => type === 'Ready');
+  return { name, uid, zone: zoneKeyOf(labels), resourceVersion, ready: ready?.status, reason: ready?.reason ?? '' };
+}
+
+const disruptionOf = (pod: KubePod | undefined): string | undefined =>
+  pod?.status?.conditions?.find(({ type, status }) => type === DISRUPTION_TARGET && status === 'True')?.reason;
+
+/** A pod counts as evicted when its DisruptionTarget condition first becomes True, or its reason changes. */
+function podEviction(before: KubePod | undefined, after: KubePod | undefined): ClusterEvent[] {
+  const reason = disruptionOf(after);
+  if (after === undefined || reason === undefined) return [];
+  const { namespace = '', name = '', uid = '' } = after.metadata;
+  if (before?.metadata.uid === uid && disruptionOf(before) === reason) return [];
+  const nodeName = nodeNameOf(after);
+  return [{ type: 'PodEvicted', id: `PodEvicted/${uid}/${reason}`, pod: { namespace, name, uid }, nodeName, reason }];
+}
+
+export interface PublishOutcome {
+  /** Events that the bus did not accept after all attempts. */
+  readonly failed: readonly ClusterEvent[];
+  /** Reason of the last failure; absent if there was none. */
+  readonly reason?: string;
+}
+
+/** Publishes events of the cluster. Never rejects: a controller does not depend on its subscribers. */
+export interface EventBus {
+  publish(events: readonly ClusterEvent[], nowMs: number): Promise<PublishOutcome>;
 }

@@ -3,7 +3,7 @@
  * uid. Source: pkg/controller/util/node/controller_utils.go.
  */
 
-import { zoneText } from '../decisions/record-parts.ts';
+import { zoneText } from '../decisions/decision-record.ts';
 import type { GateReason } from '../fleet/gate.ts';
 import type { ZoneState } from '../fleet/zone-state.ts';
 

@@ -1,19 +1,23 @@
 /** Decision records of node-monitor: silent nodes, the safety gate, total disruption, zones. */
-import { type DecisionAct, type DraftOf, FLEET, NOTHING, type ReplayRules } from '../decisions/decision-record.ts';
 import {
   aboutNode,
   aboutZone,
+  type DecisionAct,
+  type DraftOf,
+  FLEET,
   fullPolicy,
   GRACE_FIELDS,
   healthOf,
+  NOTHING,
   policyPart,
   type RecordedHealth,
   type RecordedPolicy,
+  type ReplayRules,
   rateText,
   recordedHealth,
   secondsText,
   zoneText,
-} from '../decisions/record-parts.ts';
+} from '../decisions/decision-record.ts';
 import { defined } from '../defined.ts';
 import { gateReasonsText } from '../events/event-text.ts';
 import { rfc3339 } from '../kubernetes/rfc3339.ts';

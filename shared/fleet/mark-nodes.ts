@@ -25,8 +25,8 @@ import { markUnknown as withUnknownConditions } from './nodes/conditions.ts';
 import type { NodeHealth } from './nodes/health.ts';
 import { markUnknown } from './nodes/health-store.ts';
 import { createdAtMsOf } from './nodes/node-digest.ts';
+import { noExecuteOf, reconcileNoSchedule } from './nodes/node-taints.ts';
 import { reportUnwritable } from './nodes/report-unwritable.ts';
-import { noExecuteOf, reconcileNoSchedule } from './taints/node-taints.ts';
 import type { ZoneMetrics } from './zone-state.ts';
 
 /**

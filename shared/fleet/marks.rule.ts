@@ -42,9 +42,9 @@ import {
   type NodeHealth,
 } from './nodes/health.ts';
 import { policyOf } from './nodes/node-profile.ts';
+import { carriedNoExecute, decideNoExecute, type NoExecuteKind } from './nodes/node-taints.ts';
 import type { Policy } from './policy.ts';
 import { type FlapTime, type FlapVerdict, flapHistoryOf, flapsAfterMark, flapVerdict } from './silences/flapping.ts';
-import { carriedNoExecute, decideNoExecute, type NoExecuteKind } from './taints/node-taints.ts';
 import {
   applyDisruption,
   type DisruptionRecord,

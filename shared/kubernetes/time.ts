@@ -79,3 +79,17 @@ export function canonicalMicroTime(text: string): string {
   if (instant === undefined) return text;
   return `${secondsText(instant.epochSeconds)}.${String(instant.micros).padStart(6, '0')}Z`;
 }
+
+/** 68 years: the largest duration of 32 bits, which is what clients of Kubernetes can count on. */
+export const SECONDS_MAX = 2 ** 31 - 1;
+
+/**
+ * A duration that somebody wrote into an object, as a number that can become a time. The API refuses absurd ones, but
+ * what was stored before it did stays stored, and a time beyond the calendar cannot be written at all.
+ *
+ * @returns whole seconds from 0 to SECONDS_MAX; undefined for what is no number. Infinity counts as the largest
+ */
+export function boundedSeconds(stored: unknown): number | undefined {
+  if (typeof stored !== 'number' || Number.isNaN(stored)) return undefined;
+  return Math.min(Math.max(0, stored), SECONDS_MAX);
+}

@@ -276,7 +276,7 @@ export function validateFinalizers(finalizers: readonly string[] | undefined, fi
 /**
  * Owners of an object, and the length of the uid of one. Not in upstream. Each is an item of the index of owners, also
  * in the transaction that deletes the object: one with more could not be deleted, and all of them may be replaced at
- * once. A longer uid does not fit a key of the store behind a due time (ticks/workload-due-store.ts). Bytes.
+ * once. A longer uid does not fit a key of the store behind a due time (ticks/due-rows.ts). Bytes.
  */
 const OWNERS_MAX = 40;
 const OWNER_UID_BYTES_MAX = 900;

@@ -4,9 +4,7 @@
  * Source: pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go,
  * pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go.
  */
-
-import { NODE_RUNTIME, TAINT_UNSCHEDULABLE } from '../fleet/taints/taint.ts';
-import { tolerates } from '../fleet/taints/toleration.ts';
+import { NODE_RUNTIME, TAINT_UNSCHEDULABLE, tolerates } from '../fleet/nodes/taint.ts';
 import type { Taint, Toleration } from '../kubernetes/kubernetes.ts';
 import type { Filter, Rejection } from './filter.rule.ts';
 import type { SchedulableNode, SchedulablePod } from './world.rule.ts';

@@ -2,8 +2,8 @@
 
 import { defined } from '../defined.ts';
 import { conditionOf } from '../fleet/nodes/conditions.ts';
-import { zoneKeyOf } from '../fleet/nodes/zone.ts';
-import { hasTaint, TAINT_NOT_READY, TAINT_UNREACHABLE } from '../fleet/taints/taint.ts';
+import { zoneKeyOf } from '../fleet/nodes/node-digest.ts';
+import { hasTaint, TAINT_NOT_READY, TAINT_UNREACHABLE } from '../fleet/nodes/taint.ts';
 import { featuresToRun } from '../kinds/pods/declared-features.ts';
 import { type HostPort, hostPortsOf } from '../kinds/pods/host-ports.ts';
 import { isTerminated } from '../kinds/pods/phase.ts';

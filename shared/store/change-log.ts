@@ -44,8 +44,7 @@
 import type { Clock } from '../clock.ts';
 import { defined } from '../defined.ts';
 import { below, changeOf, readRow } from './attributes.ts';
-import { itemBytes } from './item-size.ts';
-import { type Item, type ItemKey, type ItemStore, StoreFault } from './item-store.ts';
+import { type Item, type ItemKey, type ItemStore, itemBytes, StoreFault } from './item-store.ts';
 import {
   ALONE,
   headPartition,

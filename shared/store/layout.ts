@@ -7,7 +7,7 @@
  *          pk `l#<resource>#<shard>` sk <resourceVersion, 16 digits>   the change log a watch reads, TTL
  *          pk `h#<resource>#<shard>` sk `-`      the head: highest resourceVersion committed in the shard
  *          pk `n#<node name>` sk `namespace/name`            which pods are bound to a node, and since when
- *          pk `w#<owner uid>` sk `<resource>:[namespace/]name`   the objects of an owner (owner-index.ts)
+ *          pk `w#<owner uid>` sk `<resource>:[namespace/]name`   the objects of an owner (owners.ts)
  *          pk `d#<shard>` sk <about>.<ms>-<hash>             a decision, TTL (decision-store.ts)
  *          pk `ds#<shard>` sk <ms>-<node>                    decisions of one commit about several Nodes, TTL
  *          pk `dp#<shard>` sk <set>.<time>-<hash>            decisions of one commit about pods of one set, TTL
@@ -21,7 +21,7 @@
  *          pk `refusals` sk <minute>-<hash>          refused requests of an identity, TTL (refusal-store.ts)
  *          pk `witnesses` sk <node name>            machines that it reports as silent, TTL (witness-report-store.ts)
  *          pk `tick#<controller>` sk `-`            the last claim of a controller that stores nothing with it
- *          pk `evictions#<node name>` sk `-`, `p1` …   eviction timers of the node's pods (timer-store.ts)
+ *          pk `evictions#<node name>` sk `-`, `p1` …   eviction timers of the node's pods (eviction-timer-store.ts)
  *          pk `evictions-due` sk `<due, 14 digits>#<node name>`   which nodes have one that is due
  *          pk `parked` sk `<resource>#<key>#<uid>`  works of object-stream that are retried (parked-store.ts)
  *          pk `pod-gc` sk `pod#`, `missing#`, `volumes#` and a name, `sweep`   pod-gc's work list (work-list-store.ts)

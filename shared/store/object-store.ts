@@ -11,16 +11,25 @@
  * head, and one for a pod's pointer when the pod is bound or removed. Compressed, a Node or a pod is below 1 KB. The
  * changes of one shard in one commit share a log item.
  */
-
 import { type Backoff, backoffMs } from '../backoff.ts';
 import type { Clock } from '../clock.ts';
 import { defined } from '../defined.ts';
 import type { KubeObject, ObjectRef } from '../kinds/types.ts';
 import { utf8Bytes } from '../text.ts';
 import { any, below, changeOf, holds, namesOf, readRow } from './attributes.ts';
-import { ITEM_BYTES_MAX, itemBytes, SORT_KEY_BYTES_MAX, TRANSACT_BYTES_MAX } from './item-size.ts';
-import type { Condition, Item, ItemKey, ItemStore, TransactWrite } from './item-store.ts';
-import { StoreFault, TRANSACT_WRITES_MAX } from './item-store.ts';
+import {
+  type Condition,
+  ITEM_BYTES_MAX,
+  type Item,
+  type ItemKey,
+  type ItemStore,
+  itemBytes,
+  SORT_KEY_BYTES_MAX,
+  StoreFault,
+  TRANSACT_BYTES_MAX,
+  TRANSACT_WRITES_MAX,
+  type TransactWrite,
+} from './item-store.ts';
 import {
   ALONE,
   headPartition,
@@ -51,7 +60,7 @@ import {
   resourceVersionOf,
   type Selectable,
 } from './object-record.ts';
-import { ownerIndexWrites } from './owner-index.ts';
+import { ownerIndexWrites } from './owners.ts';
 import { packObjectText, type StoredText } from './packed-text.ts';
 import { changesWorkloads } from './workload-change.ts';
 

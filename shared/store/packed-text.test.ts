@@ -3,8 +3,7 @@ import { inflateRawSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { StoreFault } from './item-store.ts';
-import { OBJECT_DICTIONARY_1 } from './object-dictionary.ts';
-import { packObjectText, packText, unpackText } from './packed-text.ts';
+import { OBJECT_DICTIONARY_1, packObjectText, packText, unpackText } from './packed-text.ts';
 
 vi.mock('node:zlib', { spy: true });
 

@@ -4,7 +4,7 @@ import { memoryObjects } from '../../test/support/memory-objects.ts';
 import { controlPages, type Item, type ItemStore, type QueryRequest } from './item-store.ts';
 import { memoryItemStore } from './memory/item-store.ts';
 import { mergePages, readAll } from './merge-pages.ts';
-import { ownedRefs } from './owner-index.ts';
+import { ownedRefs } from './owners.ts';
 
 /** Answers a query with this many pages. Each has one item. The key of an item counts the pages. */
 function pagesOf(count: number, item: Item = {}) {

@@ -10,11 +10,11 @@
  */
 
 import { defined } from '../defined.ts';
+import * as metric from '../functions/tick-metrics.ts';
 import { ALL_FUNCTIONS } from '../functions/tick-metrics.ts';
 import { type Item, StoreFault } from '../store/item-store.ts';
 import { UNBOUNDED, type WorkBudget, workThrough } from './bounded-work.ts';
 import type { WorkDependencies } from './dependencies.ts';
-import * as metric from './metrics.ts';
 
 export interface ItemChangeRecord {
   readonly type: 'INSERT' | 'MODIFY' | 'REMOVE';

@@ -1,7 +1,7 @@
 /** When a parked work is retried, and which parts of its object are stored. */
 import { defined } from '../defined.ts';
 import { type NamedVolume, namesVolumes } from '../fleet/nodes/attached-volumes.rule.ts';
-import { BETA_REGION_LABEL, BETA_ZONE_LABEL, REGION_LABEL, ZONE_LABEL } from '../fleet/nodes/zone.ts';
+import { BETA_REGION_LABEL, BETA_ZONE_LABEL, REGION_LABEL, ZONE_LABEL } from '../fleet/nodes/node-digest.ts';
 import type { KubeNode, KubeObject } from '../kinds/types.ts';
 
 /** From a retry to the next one, by the number of retries so far. The first retry is due at once. Milliseconds. */

@@ -1,6 +1,5 @@
-import { ALL_FUNCTIONS } from '../functions/tick-metrics.ts';
+import { ALL_FUNCTIONS, RECORDS_GIVEN_UP } from '../functions/tick-metrics.ts';
 import type { WorkDependencies } from './dependencies.ts';
-import { RECORDS_GIVEN_UP } from './metrics.ts';
 import type { ParkedRow } from './parked-store.ts';
 
 /** Counts and logs works of a parked row that are not retried any more. */

@@ -3,7 +3,7 @@
  * pods, and whatever is read or written together with them. Beats and digests are another table's and go on.
  */
 
-import { timersPartition } from '../../shared/fleet/evictions/timer-store.ts';
+import { timersPartition } from '../../shared/fleet/eviction-timer-store.ts';
 import { type ItemKey, StoreFault } from '../../shared/store/item-store.ts';
 import { nodePodsPartition, objectPartition } from '../../shared/store/layout.ts';
 import type { MemoryItemStore } from '../../shared/store/memory/item-store.ts';

@@ -3,7 +3,7 @@
  * tolerates that. With that binding the requests on the node are within what it offers, if the pod requests any. No two
  * pods that keep away from each other share a zone.
  */
-import { ZONE_LABEL } from '../../shared/fleet/nodes/zone.ts';
+import { ZONE_LABEL } from '../../shared/fleet/nodes/node-digest.ts';
 import type { KubeNode, KubePod } from '../../shared/kinds/types.ts';
 import { parseQuantity } from '../../shared/kubernetes/quantity.ts';
 import { objectPartition } from '../../shared/store/layout.ts';

@@ -443,6 +443,6 @@ function isSameContent(one: Item, other: Item): boolean {
   return comparable(one) === comparable(other);
 }
 
-/** Lists and changes of Nodes have the heartbeat times of other rows (shared/fleet/nodes/heartbeat-times.ts). */
+/** Lists and changes of Nodes have the heartbeat times of other rows (shared/fleet/nodes/node-digest.ts). */
 const comparable = (image: Item): string =>
   JSON.stringify(objectOf(image), (member, value: unknown) => (member === 'lastHeartbeatTime' ? '' : value));

@@ -5,9 +5,9 @@
  */
 
 import { fleetKeyOf } from '../../shared/fleet/fleet-store.ts';
+import { zoneKeyOf } from '../../shared/fleet/nodes/node-digest.ts';
 import { PROFILE_ANNOTATION } from '../../shared/fleet/nodes/node-profile.ts';
 import { plannedUntilMs } from '../../shared/fleet/nodes/planned-silence.ts';
-import { zoneKeyOf } from '../../shared/fleet/nodes/zone.ts';
 import { FLAPPING_TAINT_KEY } from '../../shared/fleet/silences/flapping.ts';
 import { siteHubOf } from '../../shared/kinds/pods/site-permit.ts';
 import type { KubeNode, KubeObject } from '../../shared/kinds/types.ts';

@@ -8,8 +8,8 @@
  */
 
 import { fleetKeyOf } from '../../shared/fleet/fleet-store.ts';
+import { healthWritesFor } from '../../shared/fleet/nodes/change-node.ts';
 import { withoutPlannedSilence, withProfile, withSilenceMarks } from '../../shared/fleet/nodes/node-digest.ts';
-import { healthWritesFor } from '../../shared/fleet/nodes/node-writes.ts';
 import { PLANNED_UNTIL_ANNOTATION } from '../../shared/fleet/nodes/planned-silence.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
 import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';

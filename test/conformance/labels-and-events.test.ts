@@ -1,6 +1,6 @@
 /** LE: labels and node events. Grace 50 s. */
 import { describe, expect, it } from 'vitest';
-import { osArchLabels, topologyLabels } from '../../functions/object-stream/node-taints/label-sync.rule.ts';
+import { osArchLabels, topologyLabels } from '../../functions/object-stream/node-taints.ts';
 import { nodeNotReady, registeredNode, removingNode } from '../../shared/events/event-text.ts';
 import { MonitoredFleet } from '../support/monitored-fleet.ts';
 

@@ -3,7 +3,7 @@
  * pods follow by their tolerations. These tests show what becomes of the old outcomes.
  */
 import { describe, expect, it } from 'vitest';
-import { withDefaultTolerations } from '../../shared/fleet/taints/default-tolerations.ts';
+import { withDefaultTolerations } from '../../shared/fleet/nodes/taint.ts';
 import { DAEMON_SET_TOLERATIONS } from '../support/daemon-set.ts';
 import { aPod, aTaint, EvictionWorld } from '../support/eviction-world.ts';
 

@@ -90,7 +90,7 @@ const VALUES: readonly Value[] = [
   },
   {
     value: 'Node conditions: `lastHeartbeatTime`',
-    read: '`heartbeat-times.ts`: which write a post becomes; shown',
+    read: '`node-digest.ts`: which write a post becomes; shown',
     lies: {
       'long ago': conditions((each) => ({ ...each, lastHeartbeatTime: PAST })),
       'far ahead': conditions((each) => ({ ...each, lastHeartbeatTime: FUTURE })),
@@ -166,7 +166,7 @@ const VALUES: readonly Value[] = [
   },
   {
     value: 'Node labels: `exclude-disruption`, zone and region',
-    read: '`zone.ts`: in which zone the node counts, and whether',
+    read: '`node-digest.ts`: in which zone the node counts, and whether',
     lies: {
       excluded: metadata({
         labels: { 'topology.kubernetes.io/zone': 'a', 'node.kubernetes.io/exclude-disruption': '' },
@@ -192,7 +192,7 @@ const VALUES: readonly Value[] = [
   },
   {
     value: 'Node `spec.podCIDR`, `providerID`',
-    read: '`cidrs/rule.ts`, `instances/rule.ts`: which instance EC2 describes',
+    read: '`node-cidrs.rule.ts`, `instances/rule.ts`: which instance EC2 describes',
     lies: {
       'a range': spec({ podCIDR: '10.0.0.0/8', podCIDRs: ['10.0.0.0/8'] }),
       'another cloud': spec({ providerID: 'k3s://n2' }),

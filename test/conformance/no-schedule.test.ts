@@ -1,6 +1,6 @@
 /** NS: NoSchedule taints from conditions. */
 import { describe, expect, it } from 'vitest';
-import { reconcileNoSchedule } from '../../shared/fleet/taints/node-taints.ts';
+import { reconcileNoSchedule } from '../../shared/fleet/nodes/node-taints.ts';
 import type { NodeCondition, Taint } from '../../shared/kubernetes/kubernetes.ts';
 import { controlledFleet } from '../support/controlled-fleet.ts';
 

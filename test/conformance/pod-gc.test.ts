@@ -1,6 +1,6 @@
 /** Area GC: pod garbage collection. */
 import { describe, expect, it } from 'vitest';
-import { withDisruption } from '../../shared/fleet/evictions/rule.ts';
+import { withDisruption } from '../../shared/fleet/eviction.rule.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import {
   type CollectableNode,

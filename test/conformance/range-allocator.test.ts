@@ -1,7 +1,7 @@
 /** Area RA: pod CIDRs of nodes. */
 import { describe, expect, it } from 'vitest';
-import { cidrStore } from '../../functions/object-stream/cidrs/cidr-store.ts';
-import { allocateForNode } from '../../functions/object-stream/cidrs/rule.ts';
+import { cidrStore } from '../../functions/object-stream/cidr-store.ts';
+import { allocateForNode } from '../../functions/object-stream/node-cidrs.rule.ts';
 import { type CidrSet, releaseBlocks } from '../../shared/fleet/cidrs/cidr-set.ts';
 import { blocksOfNode, type CidrPolicy, createCidrSets } from '../../shared/fleet/cidrs/cluster-cidrs.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';

@@ -1,8 +1,8 @@
 /** Area TE: taint eviction. Area TW (its timers) is in eviction-timers.test.ts. */
 import { describe, expect, it } from 'vitest';
-import { evictionVerdict } from '../../shared/fleet/evictions/eviction-time.rule.ts';
-import { addNoExecute, swapNoExecute } from '../../shared/fleet/taints/node-taints.ts';
-import { noExecuteTaints } from '../../shared/fleet/taints/taint-times.ts';
+import { evictionVerdict } from '../../shared/fleet/eviction-time.rule.ts';
+import { addNoExecute, swapNoExecute } from '../../shared/fleet/nodes/node-taints.ts';
+import { noExecuteTaints } from '../../shared/fleet/nodes/taint.ts';
 import type { Toleration } from '../../shared/kubernetes/kubernetes.ts';
 import { formatTime } from '../../shared/kubernetes/time.ts';
 import { StoreFault } from '../../shared/store/item-store.ts';

@@ -4,8 +4,8 @@
  * holds exactly what the Nodes say.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { cidrStore } from '../../functions/object-stream/cidrs/cidr-store.ts';
-import { cidrAllocator } from '../../functions/object-stream/cidrs/reconcile.ts';
+import { cidrStore } from '../../functions/object-stream/cidr-store.ts';
+import { cidrAllocator } from '../../functions/object-stream/node-cidrs.ts';
 import { dynamoDbItemStore } from '../../shared/aws/dynamodb-store.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';

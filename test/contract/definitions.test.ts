@@ -1,7 +1,6 @@
 /** Large definitions and their objects on every store: sizes of items, transactions, conditions of creations. */
 import { expect, it } from 'vitest';
-import { ITEM_BYTES_MAX, itemBytes } from '../../shared/store/item-size.ts';
-import type { ItemStore } from '../../shared/store/item-store.ts';
+import { ITEM_BYTES_MAX, type ItemStore, itemBytes } from '../../shared/store/item-store.ts';
 import { apiInMemory, MERGE } from '../support/api-in-memory.ts';
 import {
   DEFINITIONS,

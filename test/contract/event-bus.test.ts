@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startEventServer } from '../../aws-local/event-bus/event-server.ts';
-import { eventBridgeBus, eventBusConnectionFrom } from '../../shared/aws/put-events.ts';
+import { eventBridgeBus, eventBusConnectionFrom } from '../../shared/aws/event-bus.ts';
 import type { ClusterEvent } from '../../shared/events/cluster-event.ts';
 import { listenOnLoopback } from '../../shared/host/loopback.ts';
 import { eventFaults } from '../support/event-schemas.ts';

@@ -18,8 +18,7 @@ import {
 } from '../../shared/kinds/leases/lease-record.ts';
 import { type LeaseStore, leaseStore } from '../../shared/kinds/leases/lease-store.ts';
 import type { KubeObject } from '../../shared/kinds/types.ts';
-import { itemBytes } from '../../shared/store/item-size.ts';
-import type { ItemStore } from '../../shared/store/item-store.ts';
+import { type ItemStore, itemBytes } from '../../shared/store/item-store.ts';
 import { describeOnStores } from './stores.ts';
 
 const T0 = 1_795_197_000_000;

@@ -3,10 +3,10 @@
  * reads, so other tests do not show the difference.
  */
 import { expect, it } from 'vitest';
-import { cidrStore } from '../../functions/object-stream/cidrs/cidr-store.ts';
+import { cidrStore } from '../../functions/object-stream/cidr-store.ts';
 import { readShortages } from '../../functions/workloads/shortage-store.ts';
 import { decisionStore } from '../../shared/decisions/decision-store.ts';
-import { evictionTimerStore } from '../../shared/fleet/evictions/timer-store.ts';
+import { evictionTimerStore } from '../../shared/fleet/eviction-timer-store.ts';
 import { fleetStore } from '../../shared/fleet/fleet-store.ts';
 import { cloudStore } from '../../shared/fleet/instances/watch-list-store.ts';
 import { readHealth } from '../../shared/fleet/nodes/health-store.ts';
@@ -15,10 +15,9 @@ import { silenceStore } from '../../shared/fleet/silences/silence-store.ts';
 import { queueStore } from '../../shared/scheduling/queue-store.ts';
 import type { ItemStore } from '../../shared/store/item-store.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
-import { readClaim } from '../../shared/store/owner-claim.ts';
-import { hasDueRow } from '../../shared/ticks/due-rows.ts';
+import { readClaim } from '../../shared/store/owners.ts';
+import { earliestRows, hasDueRow, nextSweep } from '../../shared/ticks/due-rows.ts';
 import { parkedStore } from '../../shared/ticks/parked-store.ts';
-import { earliestRows, nextSweep } from '../../shared/ticks/workload-due-store.ts';
 
 const PAGE = { nowMs: 0, limit: 1 };
 const NODE = { kind: 'Node', name: 'n' } as const;

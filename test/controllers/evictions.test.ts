@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { evictionTimerStore } from '../../shared/fleet/evictions/timer-store.ts';
+import { evictionTimerStore } from '../../shared/fleet/eviction-timer-store.ts';
 import { fleetStore } from '../../shared/fleet/fleet-store.ts';
 import { type ItemStore, StoreFault } from '../../shared/store/item-store.ts';
 import { TickFault } from '../../shared/ticks/tick.ts';

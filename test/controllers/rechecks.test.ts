@@ -1,7 +1,7 @@
 /** A decision on an earlier read is checked again at the write, by the server's clock. */
 import { describe, expect, it } from 'vitest';
 import { fleetControllers } from '../../server/fleet-controllers.ts';
-import { evictionTimerStore } from '../../shared/fleet/evictions/timer-store.ts';
+import { evictionTimerStore } from '../../shared/fleet/eviction-timer-store.ts';
 import { fleetStore } from '../../shared/fleet/fleet-store.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import type { ItemStore } from '../../shared/store/item-store.ts';

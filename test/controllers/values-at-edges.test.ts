@@ -1,6 +1,6 @@
 /** What a tick measures, the order of equal pods, names of events, and reads of more than one page. */
 import { expect, it } from 'vitest';
-import { cidrStore } from '../../functions/object-stream/cidrs/cidr-store.ts';
+import { cidrStore } from '../../functions/object-stream/cidr-store.ts';
 import { PROBES_PER_TICK_MAX, probesInWindow } from '../../shared/fleet/gate.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import { type CollectablePod, terminatedRemovals } from '../../shared/kinds/pods/collection/rule.ts';

@@ -13,7 +13,7 @@ import { gatewayEvent } from '../../aws-local/http/gateway-event.ts';
 import { type LocalSystem, startLocal } from '../../aws-local/runtime.ts';
 import { type ApiClient, createApiClient } from '../../demo/fleet/api-client.ts';
 import { type FunctionName, functionList } from '../../functions/function-list.ts';
-import { wakeUpEvent } from '../../shared/aws/wake-up-event.ts';
+import { wakeUpEvent } from '../../shared/aws/wake-up.ts';
 import { PROTOBUF, protobufBody } from '../support/protobuf-body.ts';
 import { hasRuntimeClient, RuntimeClient } from '../support/runtime-client/runtime-client.ts';
 

@@ -3,8 +3,8 @@
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { addNoExecute, swapNoExecute } from '../../shared/fleet/taints/node-taints.ts';
-import { noExecuteTaints } from '../../shared/fleet/taints/taint-times.ts';
+import { addNoExecute, swapNoExecute } from '../../shared/fleet/nodes/node-taints.ts';
+import { noExecuteTaints } from '../../shared/fleet/nodes/taint.ts';
 import type { Taint } from '../../shared/kubernetes/kubernetes.ts';
 import { aPod, aTaint, EvictionWorld, tolerating } from '../support/eviction-world.ts';
 

@@ -14,7 +14,7 @@ import type { ItemStore } from '../../shared/store/item-store.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import { resourceVersionOf } from '../../shared/store/object-record.ts';
 import type { ObjectStore, ObjectWrite } from '../../shared/store/object-store.ts';
-import { ownedRefs } from '../../shared/store/owner-index.ts';
+import { ownedRefs } from '../../shared/store/owners.ts';
 import { dyingStore } from '../support/failing-store.ts';
 import { type Followed, type FollowedCluster, followedCluster } from '../support/followed-cluster.ts';
 import { randomFrom } from '../support/seeded.ts';

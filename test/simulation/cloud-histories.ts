@@ -14,7 +14,7 @@ import { type FleetControllers, fleetControllers } from '../../server/fleet-cont
 import type { Clock, RandomSource } from '../../shared/clock.ts';
 import type { Cloud, InstanceAnswer } from '../../shared/fleet/instances/cloud.ts';
 import { hasShutdownTaint } from '../../shared/fleet/instances/watch-list.rule.ts';
-import { nodeHealthWrites } from '../../shared/fleet/nodes/node-writes.ts';
+import { nodeHealthWrites } from '../../shared/fleet/nodes/change-node.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
 import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
 import { shardsOf } from '../../shared/kinds/resources.ts';

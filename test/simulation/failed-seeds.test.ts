@@ -4,7 +4,7 @@
  * A seed stays in failed-seeds.json while it breaks the law again with its bug planted. Its run ends soon after that.
  * 6089 is found so by planted.test.ts. These did not break any more, because the simulation draws other numbers since:
  *
- * - 1065 and 109 (L7, a held eviction that kept a later timer): a case of shared/fleet/evictions/rule.test.ts.
+ * - 1065 and 109 (L7, a held eviction that kept a later timer): a case of shared/fleet/eviction.rule.test.ts.
  * - 61 (L6, two answers of EC2 within 3 s): two cases of functions/cloud-node/work.test.ts.
  * - 5 (L3) and 105 (L17) were faults of the checkers; L17 has a case in shares.test.ts.
  */

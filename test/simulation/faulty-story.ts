@@ -1,6 +1,6 @@
 /** A long scenario from a seed: one outage of the controllers after the other, and no machine fails. */
 
-import { ZONE_LABEL } from '../../shared/fleet/nodes/zone.ts';
+import { ZONE_LABEL } from '../../shared/fleet/nodes/node-digest.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
 import type { MachineSpec, Scenario, Step, StepAction } from '../../simulation/scenario.ts';
 import { seededFraction } from '../../simulation/seeded-random.ts';

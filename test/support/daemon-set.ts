@@ -7,7 +7,7 @@ import {
   TAINT_PID_PRESSURE,
   TAINT_UNREACHABLE,
   TAINT_UNSCHEDULABLE,
-} from '../../shared/fleet/taints/taint.ts';
+} from '../../shared/fleet/nodes/taint.ts';
 import type { TaintEffect, Toleration } from '../../shared/kubernetes/kubernetes.ts';
 
 const exists = (key: string, effect: TaintEffect): Toleration => ({ key, operator: 'Exists', effect });

@@ -1,15 +1,15 @@
 /** A node with pods on virtual time: applies what decidePodEvictions decides, as the evictor does. */
 
-import type { NodeSigns } from '../../shared/fleet/evictions/removal-time.rule.ts';
 import {
   decidePodEvictions,
   type EvictablePod,
   type EvictionTimer,
   type PodEvictionDecision,
-} from '../../shared/fleet/evictions/rule.ts';
+} from '../../shared/fleet/eviction.rule.ts';
+import type { NodeSigns } from '../../shared/fleet/eviction-time.rule.ts';
 import type { GateVerdict } from '../../shared/fleet/gate.ts';
+import type { NoExecuteTaint } from '../../shared/fleet/nodes/taint.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
-import type { NoExecuteTaint } from '../../shared/fleet/taints/taint-times.ts';
 import type { Toleration } from '../../shared/kubernetes/kubernetes.ts';
 
 export const aTaint = (key: string, addedAtSeconds = 0, value = ''): NoExecuteTaint => ({

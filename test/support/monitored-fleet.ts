@@ -4,7 +4,7 @@
  */
 
 import type { QueuedNode } from '../../shared/fleet/fleet-records.ts';
-import { nodeHealthWrites } from '../../shared/fleet/nodes/node-writes.ts';
+import { nodeHealthWrites } from '../../shared/fleet/nodes/change-node.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
 import { leaseReplacement } from '../../shared/kinds/leases/lease-record.ts';
 import { createLease, renewLease } from '../../shared/kinds/leases/lease-store.ts';

@@ -15,9 +15,9 @@ import {
   type MonitorWorld,
 } from '../../shared/fleet/marks.rule.ts';
 import { isSuspect, type NodeHealth } from '../../shared/fleet/nodes/health.ts';
+import { decideNoExecute } from '../../shared/fleet/nodes/node-taints.ts';
 import { defaultPolicy, type Policy } from '../../shared/fleet/policy.ts';
 import { flapHistoryOf, packedFlaps } from '../../shared/fleet/silences/flapping.ts';
-import { decideNoExecute } from '../../shared/fleet/taints/node-taints.ts';
 import { NO_DISRUPTION } from '../../shared/fleet/zone-state.ts';
 import type { ConditionStatus } from '../../shared/kubernetes/kubernetes.ts';
 import { changeRate, fullLimiter, takeToken } from './token-bucket.ts';

@@ -7,7 +7,7 @@ import type { Template } from 'aws-cdk-lib/assertions';
 import type { SQSEvent } from 'aws-lambda';
 import type { FunctionName } from '../../functions/function-list.ts';
 import { handleTickMessages } from '../../functions/node-monitor/tick-message.ts';
-import { handleWakeUp, wakeUpEvent } from '../../shared/aws/wake-up-event.ts';
+import { handleWakeUp, wakeUpEvent } from '../../shared/aws/wake-up.ts';
 import { type EmbeddedMeter, embeddedMeter } from '../../shared/observability/meter.ts';
 import { functionIds } from '../cdk/synthesised.ts';
 import { EvaluatedAlarms, MetricFigures } from './alarm-evaluator.ts';

@@ -15,7 +15,7 @@
  * does not block rules.
  */
 import { defined } from '../../../shared/defined.ts';
-import { ZONE_LABEL } from '../../../shared/fleet/nodes/zone.ts';
+import { ZONE_LABEL } from '../../../shared/fleet/nodes/node-digest.ts';
 import type { KubeNode } from '../../../shared/kinds/types.ts';
 import type { Log } from '../../../shared/observability/log.ts';
 import type { AgentMeter } from '../../ports/meter.ts';

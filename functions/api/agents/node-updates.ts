@@ -22,7 +22,6 @@
  */
 import { authorize } from '../../../shared/access/authorize.ts';
 import type { UserInfo } from '../../../shared/access/user-info.ts';
-import { AGENT_VERSION_ANNOTATION } from '../../../shared/agents/agent-version.ts';
 import {
   type AgentNode,
   type FleetSummary,
@@ -44,6 +43,7 @@ import {
   withReport,
 } from '../../../shared/agents/release-rollout.ts';
 import { defined } from '../../../shared/defined.ts';
+import { AGENT_VERSION_ANNOTATION } from '../../../shared/fleet/nodes/agent-version.ts';
 import { readyStatusOf } from '../../../shared/fleet/nodes/conditions.ts';
 import { agentreleases, nodes } from '../../../shared/kinds/registry.ts';
 import type { AgentReleaseCondition, KubeAgentRelease, KubeNode } from '../../../shared/kinds/types.ts';

@@ -4,9 +4,10 @@
  * Cost: two read units for each Node, once per minute and process, however many nodes ask. A question without this
  * memory would cost a fleet as much as a list of its Nodes per minute.
  */
-import { AGENT_VERSION_ANNOTATION } from '../../../shared/agents/agent-version.ts';
+
 import type { Holder } from '../../../shared/agents/release-rollout.ts';
 import type { ReadDependencies } from '../../../shared/api/call.ts';
+import { AGENT_VERSION_ANNOTATION } from '../../../shared/fleet/nodes/agent-version.ts';
 import { nodes } from '../../../shared/kinds/registry.ts';
 import type { KubeNode } from '../../../shared/kinds/types.ts';
 

@@ -13,11 +13,11 @@
  * A repeated request finds the copy. After the copy was deleted it finds no original, so it creates none again. A
  * refusal may be followed by an earlier request that was late and is granted: the hub then has the copy deleted, too.
  */
+
 import type { SiteMove, SiteMoveAnswer } from '../../../shared/agents/site-move.ts';
 import type { UnstoredRequest } from '../../../shared/api/call.ts';
-import type { DecisionAct } from '../../../shared/decisions/decision-record.ts';
+import { aboutPod, type DecisionAct } from '../../../shared/decisions/decision-record.ts';
 import type { Ledger } from '../../../shared/decisions/ledger.ts';
-import { aboutPod } from '../../../shared/decisions/record-parts.ts';
 import { isTerminated } from '../../../shared/kinds/pods/phase.ts';
 import { copyName, copyOf } from '../../../shared/kinds/pods/site-copy.ts';
 import { hubOfMachine, siteHubOf } from '../../../shared/kinds/pods/site-permit.ts';

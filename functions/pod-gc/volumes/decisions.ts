@@ -1,13 +1,13 @@
 /** Decision records of volume-detacher: which volume was detached, and why others were not. */
-
-import type { DraftOf, ReplayRules } from '../../../shared/decisions/decision-record.ts';
 import {
   aboutNode,
+  type DraftOf,
   fullPolicy,
   type NodeIdentity,
   policyPart,
   type RecordedPolicy,
-} from '../../../shared/decisions/record-parts.ts';
+  type ReplayRules,
+} from '../../../shared/decisions/decision-record.ts';
 import { defined } from '../../../shared/defined.ts';
 import type { Policy } from '../../../shared/fleet/policy.ts';
 import { type AttachedVolume, type DetachDecision, decideVolumeDetach, type VolumeNode } from './rule.ts';

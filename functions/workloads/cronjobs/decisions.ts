@@ -1,6 +1,10 @@
 /** Decision records of the CronJob controller: the Jobs that it started, and the times that it skipped. */
-import type { DraftOf, ReplayRules } from '../../../shared/decisions/decision-record.ts';
-import { aboutWorkload, type RecordedWorkload } from '../../../shared/decisions/record-parts.ts';
+import {
+  aboutWorkload,
+  type DraftOf,
+  type RecordedWorkload,
+  type ReplayRules,
+} from '../../../shared/decisions/decision-record.ts';
 import { type DueInputs, dueTimeMs, type JobSkip, type JobStart, type SkipInputs, skippedTime } from './rule.ts';
 
 interface CronJobInputs {

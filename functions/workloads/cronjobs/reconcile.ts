@@ -13,7 +13,7 @@ import { jsonEqual } from '../../../shared/kubernetes/json.ts';
 import { controllerOf } from '../../../shared/kubernetes/normal-form.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
-import { ownedRefs } from '../../../shared/store/owner-index.ts';
+import { ownedRefs } from '../../../shared/store/owners.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
 import { deletionWrite } from '../pods/deletion-write.ts';
 import { type Permission, permitted } from '../pods/new-object.ts';

@@ -1,6 +1,10 @@
 /** Decision records of the DaemonSet controller: on which nodes it created and deleted pods, and why. */
-import type { DraftOf, ReplayRules } from '../../../shared/decisions/decision-record.ts';
-import { aboutWorkload, type RecordedWorkload } from '../../../shared/decisions/record-parts.ts';
+import {
+  aboutWorkload,
+  type DraftOf,
+  type RecordedWorkload,
+  type ReplayRules,
+} from '../../../shared/decisions/decision-record.ts';
 import type { DaemonNode, Placement } from './placement.rule.ts';
 import { chosenBy, type RolloutChoice } from './rollout.rule.ts';
 import { type DaemonPod, type DaemonRules, decideNode } from './rule.ts';

@@ -7,7 +7,6 @@
  */
 
 import { PLANNED_SILENCE_TAINT } from '../../../shared/fleet/nodes/planned-silence.ts';
-import { FLAPPING_TAINT_KEY } from '../../../shared/fleet/silences/flapping.ts';
 import {
   TAINT_DISK_PRESSURE,
   TAINT_MEMORY_PRESSURE,
@@ -16,7 +15,8 @@ import {
   TAINT_PID_PRESSURE,
   TAINT_UNREACHABLE,
   TAINT_UNSCHEDULABLE,
-} from '../../../shared/fleet/taints/taint.ts';
+} from '../../../shared/fleet/nodes/taint.ts';
+import { FLAPPING_TAINT_KEY } from '../../../shared/fleet/silences/flapping.ts';
 import type { KubeNode, KubePod, NodeSelectorTerm, PodSpec, PodTemplateSpec } from '../../../shared/kinds/types.ts';
 import type { Taint, Toleration } from '../../../shared/kubernetes/kubernetes.ts';
 import { matchesNodeAffinity } from '../../../shared/scheduling/node-affinity.rule.ts';

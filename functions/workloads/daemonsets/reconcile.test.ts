@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { replay } from '../../../cli/replay.ts';
 import { shardsOf } from '../../../shared/kinds/resources.ts';
-import { earliestRows } from '../../../shared/ticks/workload-due-store.ts';
+import { earliestRows } from '../../../shared/ticks/due-rows.ts';
 import { type DaemonCluster, daemonCluster, namesOf } from '../../../test/support/daemon-cluster.ts';
 import { targetNodeOf } from './placement.rule.ts';
 

@@ -1,6 +1,10 @@
 /** Decision records of the Deployment controller: what it did to its ReplicaSets. */
-import type { DraftOf, ReplayRules } from '../../../shared/decisions/decision-record.ts';
-import { aboutWorkload, type RecordedWorkload } from '../../../shared/decisions/record-parts.ts';
+import {
+  aboutWorkload,
+  type DraftOf,
+  type RecordedWorkload,
+  type ReplayRules,
+} from '../../../shared/decisions/decision-record.ts';
 import { type Fenceposts, newSetSize, type Resize, reduceOldSets, type SizedSet } from './sizes.rule.ts';
 
 interface DeploymentInputs {

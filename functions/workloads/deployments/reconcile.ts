@@ -6,7 +6,6 @@
  * the sum of the sizes never exceeds what the rule allows (L14). The name of a new ReplicaSet follows from its
  * template: a second one of the same template is refused.
  */
-
 import { type PendingEvent, recordEvents, subjectOf } from '../../../shared/events/record-event.ts';
 import { prepareReplicaSet } from '../../../shared/kinds/replicasets/defaults.ts';
 import type { KubeObject, ObjectRef, OwnerReference } from '../../../shared/kinds/types.ts';
@@ -14,8 +13,7 @@ import { controllerOf } from '../../../shared/kubernetes/normal-form.ts';
 import { selectorFromSpec } from '../../../shared/kubernetes/selectors.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
 import { COMMIT_OBJECTS_MAX, type ObjectWrite } from '../../../shared/store/object-store.ts';
-import { readFence } from '../../../shared/store/owner-claim.ts';
-import { ownedRefs } from '../../../shared/store/owner-index.ts';
+import { ownedRefs, readFence } from '../../../shared/store/owners.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
 import { candidatesOf, decideClaims } from '../pods/claims.rule.ts';
 import { deletionWrite } from '../pods/deletion-write.ts';

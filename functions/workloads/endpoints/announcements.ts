@@ -12,7 +12,7 @@
 import type { Clock } from '../../../shared/clock.ts';
 import { announceServices } from '../../../shared/fleet/nodes/service-readers.ts';
 import type { ItemStore } from '../../../shared/store/item-store.ts';
-import { addDue } from '../../../shared/ticks/workload-due-store.ts';
+import { addDue } from '../../../shared/ticks/due-rows.ts';
 
 /** Half of the interval of heartbeats. */
 const PAUSE_MS = 5_000;

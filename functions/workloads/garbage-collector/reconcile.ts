@@ -1,7 +1,7 @@
 /**
  * Garbage collection by owner: objects that an owner leaves behind.
  *
- * The owner index (store/owner-index.ts) finds them without a graph in memory. Each one is evaluated by live reads of
+ * The owner index (store/owners.ts) finds them without a graph in memory. Each one is evaluated by live reads of
  * all its owners, and its deletion is refused if it changed since. A uid is never used again: an owner that is created
  * again has another uid. So an owner that was absent when it was read is absent when the deletion commits (L16).
  *
@@ -21,8 +21,7 @@ import type { KubeObject, ObjectRef } from '../../../shared/kinds/types.ts';
 import { controllerOf } from '../../../shared/kubernetes/normal-form.ts';
 import { StoreFault } from '../../../shared/store/item-store.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
-import { dropClaim } from '../../../shared/store/owner-claim.ts';
-import { ownedRefs } from '../../../shared/store/owner-index.ts';
+import { dropClaim, ownedRefs } from '../../../shared/store/owners.ts';
 import { UNBOUNDED, workThrough } from '../../../shared/ticks/bounded-work.ts';
 import { storedKindOf } from '../definitions/kinds.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';

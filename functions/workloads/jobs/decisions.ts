@@ -1,7 +1,10 @@
 /** Decision records of the Job controller: pods that it created and removed, and how the Job ended. */
-
-import type { DraftOf, ReplayRules } from '../../../shared/decisions/decision-record.ts';
-import { aboutWorkload, type RecordedWorkload } from '../../../shared/decisions/record-parts.ts';
+import {
+  aboutWorkload,
+  type DraftOf,
+  type RecordedWorkload,
+  type ReplayRules,
+} from '../../../shared/decisions/decision-record.ts';
 import { defined } from '../../../shared/defined.ts';
 import { COMPLETE, type FailureInputs, failureOf, hasEnoughSuccesses, type JobOutcome } from './outcome.rule.ts';
 import { type JobDecision, wantedActive } from './rule.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { earliestRows } from '../../../shared/ticks/workload-due-store.ts';
+import { earliestRows } from '../../../shared/ticks/due-rows.ts';
 import { jobCluster } from '../../../test/support/job-cluster.ts';
 
 it('a Job that a quota keeps from creating pods is looked at again after a minute', async () => {

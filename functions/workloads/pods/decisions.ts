@@ -1,7 +1,11 @@
 /** The decision record that the controllers of workloads share: what a rollout holds back. */
-
-import type { DecisionAbout, DraftOf, ReplayRules } from '../../../shared/decisions/decision-record.ts';
-import { fullPolicy, policyPart } from '../../../shared/decisions/record-parts.ts';
+import {
+  type DecisionAbout,
+  type DraftOf,
+  fullPolicy,
+  policyPart,
+  type ReplayRules,
+} from '../../../shared/decisions/decision-record.ts';
 import { defined } from '../../../shared/defined.ts';
 import { gateReasonsText } from '../../../shared/events/event-text.ts';
 import { type GateReason, UNTRIED_GATE } from '../../../shared/fleet/gate.ts';

@@ -5,8 +5,8 @@
 
 import type { KubeObject, ObjectRef } from '../../../shared/kinds/types.ts';
 import { markDeleted, podGraceSeconds } from '../../../shared/kubernetes/deletion.ts';
+import { boundedSeconds } from '../../../shared/kubernetes/time.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
-import { boundedSeconds } from '../../../shared/store/stored-seconds.ts';
 
 export function deletionWrite(
   ref: ObjectRef,

@@ -6,7 +6,7 @@ import { shardsOf } from '../../../shared/kinds/resources.ts';
 import type { KubeObject, KubePod } from '../../../shared/kinds/types.ts';
 import { memoryItemStore } from '../../../shared/store/memory/item-store.ts';
 import { type ObjectWrite, objectKey } from '../../../shared/store/object-store.ts';
-import { readFence } from '../../../shared/store/owner-claim.ts';
+import { readFence } from '../../../shared/store/owners.ts';
 import { workDependencies } from '../../../shared/ticks/dependencies.ts';
 import { type ScriptedOutcome, scriptedCommits } from '../../../test/support/scripted-commits.ts';
 import { workloadDependencies } from '../dependencies.ts';

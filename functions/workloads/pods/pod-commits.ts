@@ -1,6 +1,6 @@
 /**
  * Transactions that create, adopt, release and delete what an owner has, each under the claim of the owner
- * (shared/store/owner-claim.ts).
+ * (shared/store/owners.ts).
  *
  * A sync reads the claim, then the set of the owner's objects, both strongly consistent. Each transaction raises the
  * claim from the value that was read, and is refused if the owner has another resourceVersion. So when it commits, no
@@ -18,7 +18,7 @@ import { controllerOf } from '../../../shared/kubernetes/normal-form.ts';
 import type { Item, TransactWrite } from '../../../shared/store/item-store.ts';
 import { objectSortKey, shardOf } from '../../../shared/store/layout.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
-import { claimWrite } from '../../../shared/store/owner-claim.ts';
+import { claimWrite } from '../../../shared/store/owners.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
 import type { PodCreation } from './created-objects.ts';
 import { deletionWrite } from './deletion-write.ts';

@@ -11,7 +11,7 @@ import type {
   ObjectRef,
 } from '../../../shared/kinds/types.ts';
 import { selectorFromSpec } from '../../../shared/kubernetes/selectors.ts';
-import { readClaim } from '../../../shared/store/owner-claim.ts';
+import { readClaim } from '../../../shared/store/owners.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
 import { candidatesOf, decideClaims } from './claims.rule.ts';
 import { isNewWithout, type SyncReport } from './owner.ts';

@@ -5,7 +5,7 @@ import type { KubeControllerRevision, KubeObject, ObjectRef } from '../../../sha
 import { controllerOf } from '../../../shared/kubernetes/normal-form.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
 import type { CommitOutcome, ObjectWrite } from '../../../shared/store/object-store.ts';
-import { ownedRefs } from '../../../shared/store/owner-index.ts';
+import { ownedRefs } from '../../../shared/store/owners.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
 import { permitted } from './new-object.ts';
 import { controllerReference, isCommitted, refOfObject, unchanged } from './owner.ts';

@@ -2,8 +2,12 @@
  * Decision records of the controller of ReplicaSets and ReplicationControllers: which pods it created and deleted, and
  * the numbers.
  */
-import type { DraftOf, ReplayRules } from '../../../shared/decisions/decision-record.ts';
-import { aboutWorkload, type RecordedWorkload } from '../../../shared/decisions/record-parts.ts';
+import {
+  aboutWorkload,
+  type DraftOf,
+  type RecordedWorkload,
+  type ReplayRules,
+} from '../../../shared/decisions/decision-record.ts';
 import type { OwnedPod } from '../pods/owned-pod.rule.ts';
 import { byLogShard, firstToDelete } from './deletion-order.rule.ts';
 import { BURST_PODS, missingPods, type ReplicaSetDecision } from './rule.ts';

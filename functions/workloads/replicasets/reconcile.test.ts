@@ -4,7 +4,7 @@ import { type DecisionRecord, sealed } from '../../../shared/decisions/decision-
 import { OFFLINE_STOP_AFTER } from '../../../shared/kinds/pods/offline-stop.ts';
 import type { KubeResourceQuota } from '../../../shared/kinds/types.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
-import { addDue } from '../../../shared/ticks/workload-due-store.ts';
+import { addDue } from '../../../shared/ticks/due-rows.ts';
 import { recordedReads } from '../../../test/support/recorded-reads.ts';
 import { type WorkloadCluster, workloadCluster } from '../../../test/support/workload-cluster.ts';
 import { ownedPodOf } from '../pods/owned-pod.rule.ts';

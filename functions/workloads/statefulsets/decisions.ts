@@ -1,6 +1,10 @@
 /** Decision records of the StatefulSet controller. */
-import type { DraftOf, ReplayRules } from '../../../shared/decisions/decision-record.ts';
-import { aboutWorkload, type RecordedWorkload } from '../../../shared/decisions/record-parts.ts';
+import {
+  aboutWorkload,
+  type DraftOf,
+  type RecordedWorkload,
+  type ReplayRules,
+} from '../../../shared/decisions/decision-record.ts';
 import { decideStatefulSet, type OrdinalPod, type StatefulRules } from './rule.ts';
 
 interface StatefulInputs {

@@ -1,4 +1,4 @@
-import { runsAgent } from '../../agents/agent-version.ts';
+import { runsAgent } from '../../fleet/nodes/agent-version.ts';
 import { nodes } from '../../kinds/nodes/serve.ts';
 import type { KubeNode } from '../../kinds/types.ts';
 import * as status from '../../kubernetes/status.ts';

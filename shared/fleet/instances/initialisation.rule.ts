@@ -9,8 +9,8 @@
 import type { EventText } from '../../events/event-text.ts';
 import type { Taint } from '../../kubernetes/kubernetes.ts';
 import { type IpAddress, parseAddress } from '../cidrs/cidr.ts';
-import { BETA_REGION_LABEL, BETA_ZONE_LABEL, REGION_LABEL, ZONE_LABEL } from '../nodes/zone.ts';
-import { TAINT_UNINITIALIZED } from '../taints/taint.ts';
+import { BETA_REGION_LABEL, BETA_ZONE_LABEL, REGION_LABEL, ZONE_LABEL } from '../nodes/node-digest.ts';
+import { TAINT_UNINITIALIZED } from '../nodes/taint.ts';
 import { type InstanceMetadata, type NodeAddress, PROVIDED_NODE_IP_ANNOTATION } from './instance.ts';
 export const INSTANCE_TYPE_LABEL = 'node.kubernetes.io/instance-type';
 export const BETA_INSTANCE_TYPE_LABEL = 'beta.kubernetes.io/instance-type';

@@ -18,8 +18,8 @@
 import { defined } from '../../defined.ts';
 import type { EventText } from '../../events/event-text.ts';
 import type { ConditionStatus, Taint } from '../../kubernetes/kubernetes.ts';
+import { TAINT_OUT_OF_SERVICE, TAINT_SHUTDOWN } from '../nodes/taint.ts';
 import type { Policy } from '../policy.ts';
-import { TAINT_OUT_OF_SERVICE, TAINT_SHUTDOWN } from '../taints/taint.ts';
 import type { CloudAnswer } from './instance.ts';
 
 export const SHUTDOWN_TAINT: Readonly<Taint> = Object.freeze({

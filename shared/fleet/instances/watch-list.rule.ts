@@ -8,8 +8,8 @@
 import { defined } from '../../defined.ts';
 import type { EventText } from '../../events/event-text.ts';
 import type { ConditionStatus, Taint } from '../../kubernetes/kubernetes.ts';
+import { hasTaint, removeTaints, TAINT_OUT_OF_SERVICE, type TaintList } from '../nodes/taint.ts';
 import type { Policy } from '../policy.ts';
-import { hasTaint, removeTaints, TAINT_OUT_OF_SERVICE, type TaintList } from '../taints/taint.ts';
 import type { Initialisation } from './initialisation.rule.ts';
 import type { CloudAnswer } from './instance.ts';
 import { type Ec2Instance, type ProviderId, parseProviderId } from './provider-id.ts';

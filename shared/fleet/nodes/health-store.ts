@@ -20,6 +20,7 @@ import {
 } from '../../store/item-store.ts';
 import { healthKey, healthPartitions } from '../../store/layout.ts';
 import { readAll } from '../../store/merge-pages.ts';
+import type { HeartbeatTimes } from './health.ts';
 import {
   COUNTERS,
   DIGEST,
@@ -30,7 +31,6 @@ import {
   nodeHealthOf,
   rowExists,
 } from './health.ts';
-import type { HeartbeatTimes } from './heartbeat-times.ts';
 
 /** Pages of one shard, or of one segment of a scan with the most segments: 1 MB each, about 5,000 nodes. */
 const PAGES_MAX = 64;

@@ -40,7 +40,6 @@ import {
 } from '../../store/attributes.ts';
 import type { Condition, Item } from '../../store/item-store.ts';
 import { type Policy, steadySeconds } from '../policy.ts';
-import type { HeartbeatTimes } from './heartbeat-times.ts';
 import { overProfiles, policyOf } from './node-profile.ts';
 
 type SignsOfLife = Pick<NodeHealth, 'createdAtMs' | 'renewedAtMs' | 'statusAtMs'>;
@@ -242,7 +241,7 @@ const podsToMark: Attribute<boolean | undefined> = flag('w');
 export const DIGEST = {
   /** uid of the Node. A re-created Node gets a new digest (D2). */
   uid: present(text('u')),
-  /** Zone key, see zone.ts; '' for nodes without zone and region labels. */
+  /** Zone key, see zoneKeyOf; '' for nodes without zone and region labels. */
   zone: mapped(text('z'), { read: (zone = '') => zone, write: (zone: string) => (zone === '' ? undefined : zone) }),
   /** Stored status of the Ready condition; absent when the Node has none. */
   ready: mapped(text('y'), {
@@ -302,9 +301,12 @@ export const DIGEST = {
   flaps: bytes('F'),
 };
 
-/**
- * Conditions stored with the first lastHeartbeatTime are shown with the second (shared/fleet/nodes/heartbeat-times.ts).
- */
+/** Conditions stored with the first lastHeartbeatTime are shown with the second (node-digest.ts). Epoch seconds. */
+export interface HeartbeatTimes {
+  readonly fromSeconds: number;
+  readonly toSeconds: number;
+}
+
 export const HEARTBEAT_TIMES = { fromSeconds: number('f'), toSeconds: number('g') };
 
 /** Reported in the response to a beat. */

@@ -19,8 +19,8 @@
  */
 import type { NodeCondition, Taint } from '../../kubernetes/kubernetes.ts';
 import { parseRfc3339, rfc3339 } from '../../kubernetes/rfc3339.ts';
-import { addTaint, hasTaint, removeTaints, type TaintIdentity, type TaintList } from '../taints/taint.ts';
 import { conditionOf } from './conditions.ts';
+import { addTaint, hasTaint, removeTaints, type TaintIdentity, type TaintList } from './taint.ts';
 
 export const PLANNED_UNTIL_ANNOTATION = 'nodekeeper.dev/planned-silence-until';
 export const PLANNED_REASON_ANNOTATION = 'nodekeeper.dev/planned-silence-reason';

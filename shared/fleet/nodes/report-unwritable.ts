@@ -12,12 +12,11 @@ import type { DecisionAbout } from '../../decisions/decision-record.ts';
 import { notWrittenDraft } from '../../decisions/unwritten.ts';
 import { notWritten } from '../../events/event-text.ts';
 import { type EventSubject, recordEvents, subjectOf } from '../../events/record-event.ts';
-import { ALL_FUNCTIONS } from '../../functions/tick-metrics.ts';
+import * as metric from '../../functions/tick-metrics.ts';
 import type { KubeObject } from '../../kinds/types.ts';
 import { objectText } from '../../store/object-record.ts';
 import { OBJECT_TEXT_MAX } from '../../store/object-store.ts';
 import type { WorkDependencies } from '../../ticks/dependencies.ts';
-import * as metric from '../../ticks/metrics.ts';
 import { REPORT_INTERVAL_MS, REPORTED_SUBJECTS_MAX } from './report-limit.ts';
 
 export type ReportDependencies = Pick<
@@ -38,7 +37,7 @@ export interface UnwritableObject {
 export async function reportUnwritable(dependencies: ReportDependencies, unwritable: UnwritableObject): Promise<void> {
   const { log, meter, ledger, unwritableReports } = dependencies;
   const { kind, object, what, nowMs } = unwritable;
-  meter.add(metric.OBJECTS_NOT_WRITTEN, 1, 'Count', ALL_FUNCTIONS);
+  meter.add(metric.OBJECTS_NOT_WRITTEN, 1, 'Count', metric.ALL_FUNCTIONS);
   const subject = subjectOf(kind, object);
   switch (unwritableReports.verdictOn(`${kind}/${subject.uid}/${what}`, nowMs)) {
     case 'skip':

@@ -27,7 +27,7 @@ import {
 import { healthKey } from '../../store/layout.ts';
 import { UNBOUNDED, workThrough } from '../../ticks/bounded-work.ts';
 import { COUNTERS, rowExists } from './health.ts';
-import { BETA_ZONE_LABEL, ZONE_LABEL } from './zone.ts';
+import { BETA_ZONE_LABEL, ZONE_LABEL } from './node-digest.ts';
 
 /** On a Node: its agent routes Services. The value names how, and is not evaluated. */
 export const SERVICES_ANNOTATION = 'nodekeeper.dev/services';

@@ -28,8 +28,8 @@ import type { NodeCondition, Taint } from '../../kubernetes/kubernetes.ts';
 import { rfc3339 } from '../../kubernetes/rfc3339.ts';
 import { conditionOf } from '../nodes/conditions.ts';
 import { overProfiles } from '../nodes/node-profile.ts';
+import type { TaintList } from '../nodes/taint.ts';
 import type { Policy } from '../policy.ts';
-import type { TaintList } from '../taints/taint.ts';
 
 export const FLAPPING_TAINT_KEY = 'nodekeeper.dev/flapping';
 export const FLAPPING_CONDITION = 'Flapping';

@@ -1,5 +1,5 @@
 import { defined } from '../../defined.ts';
-import { withTaintTimes } from '../../fleet/taints/taint-times.ts';
+import { withTaintTimes } from '../../fleet/nodes/taint.ts';
 import { ageSince } from '../../kubernetes/age.ts';
 import { ageColumn, NONE, nameColumn, textColumn, UNKNOWN } from '../../kubernetes/columns.ts';
 import { freshMetadata, inheritMetadata, typed, withoutEmpty, withoutNulls } from '../../kubernetes/normal-form.ts';

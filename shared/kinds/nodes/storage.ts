@@ -1,19 +1,18 @@
 /**
- * The storage of Nodes: objects, with the heartbeat times of their rows in `health` (heartbeat-times.ts).
+ * The storage of Nodes: objects, with the heartbeat times of their rows in `health` (node-digest.ts).
  *
  * A status post of a healthy node that changes only these times costs one write unit, on its row. Decision 0008
  * explains why no acknowledged write is lost.
  */
-
 import type { KindStorage } from '../../api/kind-storage.ts';
 import type { ResourceStorage, WriteResult } from '../../api/resource-storage.ts';
 import type { Clock } from '../../clock.ts';
+import { nodeHealthWrites } from '../../fleet/nodes/change-node.ts';
 import { readyStatusOf } from '../../fleet/nodes/conditions.ts';
+import type { HeartbeatTimes } from '../../fleet/nodes/health.ts';
 import { heartbeatTimesOf } from '../../fleet/nodes/health.ts';
 import { confirmStatus, readHeartbeatTimes, statusReceived } from '../../fleet/nodes/health-store.ts';
-import { type HeartbeatTimes, movedTimes, shownNode, storedNode } from '../../fleet/nodes/heartbeat-times.ts';
-import { withProfile, withSilenceMarks } from '../../fleet/nodes/node-digest.ts';
-import { nodeHealthWrites } from '../../fleet/nodes/node-writes.ts';
+import { movedTimes, shownNode, storedNode, withProfile, withSilenceMarks } from '../../fleet/nodes/node-digest.ts';
 import type { Policy } from '../../fleet/policy.ts';
 import { NAME_LENGTH_MAX } from '../../kubernetes/kubernetes.ts';
 import type { ItemStore } from '../../store/item-store.ts';

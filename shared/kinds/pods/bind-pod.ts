@@ -1,5 +1,5 @@
 import { defined } from '../../defined.ts';
-import { withProfileTolerations } from '../../fleet/taints/default-tolerations.ts';
+import { withProfileTolerations } from '../../fleet/nodes/taint.ts';
 import { formatTime } from '../../kubernetes/time.ts';
 import type { KubeObject, KubePod, PodCondition } from '../types.ts';
 

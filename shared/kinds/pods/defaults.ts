@@ -1,7 +1,7 @@
 /** A pod as the API stores it: with its defaults, and what admission adds to a new one. */
 
 import { defined } from '../../defined.ts';
-import { withDefaultTolerations } from '../../fleet/taints/default-tolerations.ts';
+import { withDefaultTolerations } from '../../fleet/nodes/taint.ts';
 import { sameJson } from '../../kubernetes/causes.ts';
 import {
   freshMetadata,

@@ -7,7 +7,7 @@ import { NAME_LENGTH_MAX } from '../../kubernetes/kubernetes.ts';
 import { controllerOf } from '../../kubernetes/normal-form.ts';
 import type { TransactWrite } from '../../store/item-store.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
-import { claimAnyway } from '../../store/owner-claim.ts';
+import { claimAnyway } from '../../store/owners.ts';
 import type { KubePod } from '../types.ts';
 
 /** The uid of the original, on a copy. @tools */

@@ -11,7 +11,7 @@
  * A permit is for the time of the annotation `nodekeeper.dev/offline-stop-after`, with its time line (offline-stop.ts):
  * the machine counts from before it asked, the hub from when it answered.
  */
-import { runsAgent } from '../../agents/agent-version.ts';
+import { runsAgent } from '../../fleet/nodes/agent-version.ts';
 import type { KubeNode, KubeObject, KubePod } from '../types.ts';
 import { offlineStoppedAtMs } from './offline-stop.ts';
 

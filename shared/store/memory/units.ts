@@ -1,6 +1,13 @@
 /** Read and write units of the requests in memory, as DynamoDB bills them. */
-import { WRITE_UNIT_BYTES } from '../item-size.ts';
-import { type ConsumedUnits, type Item, type ItemKey, keyText, type TableName, type Write } from '../item-store.ts';
+import {
+  type ConsumedUnits,
+  type Item,
+  type ItemKey,
+  keyText,
+  type TableName,
+  WRITE_UNIT_BYTES,
+  type Write,
+} from '../item-store.ts';
 import { weightOf, writtenBytes } from '../writes/item-weight.ts';
 import type { WriteEffect } from '../writes/write-decision.ts';
 

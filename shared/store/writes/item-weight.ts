@@ -1,6 +1,5 @@
 /** Sizes of stored items. An item is measured once: pages, limits and units need its size at every access. */
-import { itemBytes } from '../item-size.ts';
-import type { Item } from '../item-store.ts';
+import { type Item, itemBytes } from '../item-store.ts';
 
 const weights = new WeakMap<Item, number>();
 

@@ -2,12 +2,12 @@
  * What a write does to the item that it finds, and the outcome for its caller. Every store of our own decides by it:
  * they differ only in where items are.
  */
-import { TRANSACT_BYTES_MAX } from '../item-size.ts';
 import {
   checkTransaction,
   type Item,
   type ItemKey,
   StoreFault,
+  TRANSACT_BYTES_MAX,
   type TransactOutcome,
   type TransactWrite,
   type Write,

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ITEM_BYTES_MAX, itemBytes } from '../item-size.ts';
-import type { Item } from '../item-store.ts';
+import { ITEM_BYTES_MAX, type Item, itemBytes } from '../item-store.ts';
 import { checkKey, itemAfter } from './written-item.ts';
 
 const KEY = { table: 'objects', pk: 'p', sk: 's' } as const;

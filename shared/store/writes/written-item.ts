@@ -1,7 +1,15 @@
 /** The item that a write produces, with the limits of the service. */
 import { utf8Bytes } from '../../text.ts';
-import { ITEM_BYTES_MAX, itemBytes, SORT_KEY_BYTES_MAX } from '../item-size.ts';
-import { type AttributeValue, type Item, type ItemKey, StoreFault, type Write } from '../item-store.ts';
+import {
+  type AttributeValue,
+  ITEM_BYTES_MAX,
+  type Item,
+  type ItemKey,
+  itemBytes,
+  SORT_KEY_BYTES_MAX,
+  StoreFault,
+  type Write,
+} from '../item-store.ts';
 import { keepWeight } from './item-weight.ts';
 
 // Source of these limits: Amazon DynamoDB Developer Guide, "Quotas in Amazon DynamoDB".

@@ -1,7 +1,7 @@
 import { advice, cluster, differs, notHere, type Page, section, shown, story, testsOf } from './statement.ts';
 
-const tolerance = testsOf('shared/fleet/taints/toleration.test.ts');
-const defaults = testsOf('shared/fleet/taints/default-tolerations.test.ts');
+const tolerance = testsOf('shared/fleet/nodes/taint.test.ts');
+const defaults = testsOf('shared/fleet/nodes/taint.test.ts');
 const cloudTaint = testsOf('test/conformance/cloud-initialisation.test.ts');
 const rules = testsOf('shared/scheduling/rules.test.ts');
 const evictions = testsOf('test/controllers/evictions.test.ts');

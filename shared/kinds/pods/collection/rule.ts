@@ -11,9 +11,9 @@
  * Source: pkg/controller/podgc/gc_controller.go.
  */
 
-import type { DisruptionCondition } from '../../../fleet/evictions/rule.ts';
+import type { DisruptionCondition } from '../../../fleet/eviction.rule.ts';
+import { TAINT_OUT_OF_SERVICE } from '../../../fleet/nodes/taint.ts';
 import type { Policy } from '../../../fleet/policy.ts';
-import { TAINT_OUT_OF_SERVICE } from '../../../fleet/taints/taint.ts';
 import type { ConditionStatus, Taint } from '../../../kubernetes/kubernetes.ts';
 
 export const ORPHAN_CONDITION: DisruptionCondition = Object.freeze({
