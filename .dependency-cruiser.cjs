@@ -88,7 +88,7 @@ module.exports = {
         pathNot: [
           TESTS,
           '^shared/(aws|host|observability|config|store)/',
-          '^shared/access/(node-tokens|process-keys|public-keys|static-tokens|watch-tickets|api-authorities)\\.ts$',
+          '^shared/access/(account-tokens|bearer|bootstrap-token|node-tokens|process-keys|public-keys|watch-tickets|api-authorities)\\.ts$',
           '^shared/(gzip|patterns)\\.ts$',
         ],
       },

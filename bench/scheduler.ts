@@ -8,7 +8,7 @@ import { schedulePod } from '../functions/scheduler/rule.ts';
 import { PRICES } from '../shared/cost/prices.ts';
 import { nodeHealthWrites } from '../shared/fleet/nodes/change-node.ts';
 import { defaultPolicy } from '../shared/fleet/policy.ts';
-import { clusterObjects } from '../shared/kinds/cluster-objects.ts';
+import { clusterObjects } from '../shared/kinds/resources.ts';
 import type { KubeNode, KubePod } from '../shared/kinds/types.ts';
 import { queueStore } from '../shared/scheduling/queue-store.ts';
 import { Snapshot } from '../shared/scheduling/snapshot.rule.ts';

@@ -3,16 +3,16 @@
  * store, the listener and the clock. Nothing here knows that the store is a file.
  */
 import { setTimeout as pause } from 'node:timers/promises';
-import { accountTokenIssuer, accountTokens } from '../functions/api/access/account-tokens.ts';
-import { bootstrapTokens } from '../functions/api/access/bootstrap-tokens.ts';
 import { redirectLogs } from '../functions/api/logs/log-redirect.ts';
 import type { MetricFamily } from '../functions/api/metrics/open-metrics.ts';
 import { enrolmentOver } from '../functions/api/work.ts';
 import { leaseProbe, probeTokens } from '../functions/node-monitor/probes.ts';
 import { isWatch, type StreamedAnswer } from '../functions/watch/work.ts';
-import type { AuditTrail } from '../shared/access/audit-trail.ts';
+import { accountTokenIssuer, accountTokens } from '../shared/access/account-tokens.ts';
+import type { AuditTrail } from '../shared/access/audit.ts';
 import { nodeIdentity } from '../shared/access/authorize.ts';
-import { bearerSchemes } from '../shared/access/bearer.ts';
+import { bearerSchemes, staticTokenAuthenticator } from '../shared/access/bearer.ts';
+import { bootstrapTokens } from '../shared/access/bootstrap-token.ts';
 import { bootstrapTokenStore } from '../shared/access/bootstrap-token-store.ts';
 import { KEY_ID_EXTRA } from '../shared/access/node-identity.ts';
 import { nodeKeys } from '../shared/access/node-key-store.ts';
@@ -29,7 +29,6 @@ import { readPublicKey } from '../shared/access/public-keys.ts';
 import { refusalsAdded } from '../shared/access/refusal-store.ts';
 import { refusedRequests } from '../shared/access/refused-requests.ts';
 import { CONCURRENT_API_LIMITS, HEARTBEAT_LIMITS, requestThrottle } from '../shared/access/request-throttle.ts';
-import { staticTokenAuthenticator } from '../shared/access/static-tokens.ts';
 import type { UserInfo } from '../shared/access/user-info.ts';
 import { watchTicketIssuer } from '../shared/access/watch-tickets.ts';
 import { isHealthPath } from '../shared/api/health-paths.ts';
@@ -41,8 +40,8 @@ import type { Cloud } from '../shared/fleet/instances/cloud.ts';
 import type { Policy } from '../shared/fleet/policy.ts';
 import type { Authority } from '../shared/host/certificate.ts';
 import { certificatesigningrequests } from '../shared/kinds/certificates/serve.ts';
-import { clusterObjects } from '../shared/kinds/cluster-objects.ts';
 import type { ApiAddress } from '../shared/kinds/namespaces/contents.ts';
+import { clusterObjects } from '../shared/kinds/resources.ts';
 import type { HttpRequest } from '../shared/kubernetes/http.ts';
 import { failedRequests } from '../shared/kubernetes/log-throttle.ts';
 import { withoutWatchPrefix } from '../shared/kubernetes/request.ts';

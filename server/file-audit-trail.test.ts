@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
-import type { AuditLine } from '../shared/access/audit-trail.ts';
+import type { AuditLine } from '../shared/access/audit.ts';
 import { AuditLogError, fileAuditTrail } from './file-audit-trail.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'audit-'));

@@ -1,6 +1,6 @@
 /** The audit log in a file: a line of JSON for each write by a person. The file is replaced when it is long, once. */
 import { appendFile, open, rename } from 'node:fs/promises';
-import type { AuditTrail } from '../shared/access/audit-trail.ts';
+import type { AuditTrail } from '../shared/access/audit.ts';
 import { PRIVATE_FILE } from '../shared/host/write-file.ts';
 
 const FILE_BYTES_MAX = 50_000_000;

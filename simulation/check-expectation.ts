@@ -5,7 +5,7 @@ import { evictionTimerStore } from '../shared/fleet/eviction-timer-store.ts';
 import { fleetStore } from '../shared/fleet/fleet-store.ts';
 import { readyStatusOf } from '../shared/fleet/nodes/conditions.ts';
 import { ZONE_LABEL } from '../shared/fleet/nodes/node-digest.ts';
-import { clusterObjects } from '../shared/kinds/cluster-objects.ts';
+import { clusterObjects } from '../shared/kinds/resources.ts';
 import type { KubeNode, KubeObject } from '../shared/kinds/types.ts';
 import type { Taint } from '../shared/kubernetes/kubernetes.ts';
 import { recordsOf } from '../shared/kubernetes/normal-form.ts';

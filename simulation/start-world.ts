@@ -1,8 +1,8 @@
 /** Everything that acts in a run: functions, network, machines, streams, ticks, EC2, people, bad objects, faults. */
 
 import type { PermitRequest } from '../shared/agents/site-permits.ts';
-import { clusterObjects } from '../shared/kinds/cluster-objects.ts';
 import { siteHubOf } from '../shared/kinds/pods/site-permit.ts';
+import { clusterObjects } from '../shared/kinds/resources.ts';
 import type { KubePod } from '../shared/kinds/types.ts';
 import { nodeNameOf } from './cluster-view.ts';
 import { faultyInstanceEvents } from './faults/faulty-cloud.ts';

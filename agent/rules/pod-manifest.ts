@@ -11,8 +11,7 @@ import {
   priorityClassNameOf,
   resolvePriority,
 } from '../../shared/kinds/pods/pod-priority.ts';
-import { preparePriorityClass } from '../../shared/kinds/priorityclasses/defaults.ts';
-import { systemPriorityClasses } from '../../shared/kinds/priorityclasses/system-classes.ts';
+import { preparePriorityClass, systemPriorityClasses } from '../../shared/kinds/priorityclasses/defaults.ts';
 import { validatePriorityClass } from '../../shared/kinds/priorityclasses/validate.ts';
 import type { KubeObject } from '../../shared/kinds/types.ts';
 import { isRecord, type Json } from '../../shared/kubernetes/normal-form.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { CONTINUE_SECONDS_MAX } from '../../shared/api/list-objects.ts';
+import { CONTINUE_SECONDS_MAX } from '../../shared/api/resource-storage.ts';
 import { RESPONSE_BYTES_MAX } from '../../shared/api/response-body.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import {

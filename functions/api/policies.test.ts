@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { ResourceDescriptor } from '../../shared/kinds/descriptor.ts';
 import { poddisruptionbudgets } from '../../shared/kinds/poddisruptionbudgets/serve.ts';
+import { systemPriorityClasses } from '../../shared/kinds/priorityclasses/defaults.ts';
 import { priorityclasses } from '../../shared/kinds/priorityclasses/serve.ts';
-import { systemPriorityClasses } from '../../shared/kinds/priorityclasses/system-classes.ts';
 import { findResource, resources, storedAs } from '../../shared/kinds/registry.ts';
 import { findStored } from '../../shared/kinds/resources.ts';
 import type { KubeObject } from '../../shared/kinds/types.ts';

@@ -5,7 +5,7 @@
  * line is sent again and appears twice, with the same time. Source: CloudWatch Logs API reference, PutLogEvents
  * (sequence tokens are ignored since 2023).
  */
-import type { AuditTrail } from '../../shared/access/audit-trail.ts';
+import type { AuditTrail } from '../../shared/access/audit.ts';
 import { type AwsConnection, awsConnectionFrom } from '../../shared/aws/connection.ts';
 import { signedPost } from '../../shared/aws/signed-post.ts';
 

@@ -1,11 +1,10 @@
-import { bearerSchemes } from '../../shared/access/bearer.ts';
+import { bearerSchemes, staticTokenAuthenticator } from '../../shared/access/bearer.ts';
 import { nodeKeys } from '../../shared/access/node-key-store.ts';
 import { nodeTokens } from '../../shared/access/node-tokens.ts';
 import { probeKeys } from '../../shared/access/process-key-store.ts';
 import { refusalsAdded } from '../../shared/access/refusal-store.ts';
 import { refusedRequests } from '../../shared/access/refused-requests.ts';
 import { HEARTBEAT_LIMITS, requestThrottle } from '../../shared/access/request-throttle.ts';
-import { staticTokenAuthenticator } from '../../shared/access/static-tokens.ts';
 import type { Environment } from '../../shared/aws/controllers.ts';
 import { clientOptionsFrom } from '../../shared/aws/dynamodb-client.ts';
 import { systemBusyMs, systemClock, systemRandom, systemTimeLimit } from '../../shared/clock.ts';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { staticTokenAuthenticator } from '../../shared/access/bearer.ts';
 import { nodeKeys } from '../../shared/access/node-key-store.ts';
 import { ticketKeys } from '../../shared/access/process-key-store.ts';
-import { staticTokenAuthenticator } from '../../shared/access/static-tokens.ts';
 import { watchTicketVerifier } from '../../shared/access/watch-tickets.ts';
 import type { Environment } from '../../shared/aws/controllers.ts';
 import { composeServing } from '../../shared/aws/serving.ts';

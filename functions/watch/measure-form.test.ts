@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { staticTokenAuthenticator } from '../../shared/access/static-tokens.ts';
+import { staticTokenAuthenticator } from '../../shared/access/bearer.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import { gzip } from '../../shared/gzip.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';

@@ -3,9 +3,9 @@
  * removal of a role binding.
  */
 import { expect, it } from 'vitest';
+import { staticTokenAuthenticator } from '../../shared/access/bearer.ts';
 import { KEY_ID_EXTRA } from '../../shared/access/node-identity.ts';
 import { nodeKeyStore, nodeKeys } from '../../shared/access/node-key-store.ts';
-import { staticTokenAuthenticator } from '../../shared/access/static-tokens.ts';
 import type { UserInfo } from '../../shared/access/user-info.ts';
 import { TICKET_PARAMETER } from '../../shared/api/watch/watch-redirect.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';

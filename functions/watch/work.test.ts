@@ -1,9 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
+import { staticTokenAuthenticator } from '../../shared/access/bearer.ts';
 import { ticketKeys } from '../../shared/access/process-key-store.ts';
-import { staticTokenAuthenticator } from '../../shared/access/static-tokens.ts';
-import type { WatchTicketVerifier } from '../../shared/access/watch-tickets.ts';
-import { watchTicketVerifier } from '../../shared/access/watch-tickets.ts';
+import { type WatchTicketVerifier, watchTicketVerifier } from '../../shared/access/watch-tickets.ts';
 import { TICKET_PARAMETER } from '../../shared/api/watch/watch-redirect.ts';
 import { defaultPolicy, type Policy } from '../../shared/fleet/policy.ts';
 import { gzip } from '../../shared/gzip.ts';

@@ -16,7 +16,7 @@ import { logNameOf } from '../../shared/api/watch/watch-events.ts';
 import { STATE_VERSION_PARAMETER, TICKET_PARAMETER, watchTarget } from '../../shared/api/watch/watch-redirect.ts';
 import type { WatchCall, WatchSource } from '../../shared/api/watch/watch-request.ts';
 import { defined } from '../../shared/defined.ts';
-import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
+import { clusterObjects } from '../../shared/kinds/resources.ts';
 import { type HttpRequest, type HttpResponse, statusResponse } from '../../shared/kubernetes/http.ts';
 import { parsePath, verbOf } from '../../shared/kubernetes/request.ts';
 import * as status from '../../shared/kubernetes/status.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { paramDescriptor } from '../../shared/admission/params.ts';
-import { composeStorages } from '../../shared/api/compose-storages.ts';
+import { composeStorages } from '../../shared/api/request-dependencies.ts';
 import { systemClock, systemRandom } from '../../shared/clock.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import { resources } from '../../shared/kinds/registry.ts';

@@ -43,8 +43,7 @@
  */
 import type { Clock } from '../../shared/clock.ts';
 import { defined } from '../../shared/defined.ts';
-import { clusterObjects, selectableFieldsOf } from '../../shared/kinds/cluster-objects.ts';
-import { findStored, shardsOf } from '../../shared/kinds/resources.ts';
+import { clusterObjects, findStored, selectableFieldsOf, shardsOf } from '../../shared/kinds/resources.ts';
 import { expirySeconds } from '../../shared/kinds/stored-resource.ts';
 import type { KubeObject, ObjectRef } from '../../shared/kinds/types.ts';
 import { changeOf, json, number, type RowValues, readRow, text } from '../../shared/store/attributes.ts';

@@ -1,7 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { systemTimeLimit } from '../../shared/clock.ts';
-import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
-import { shardsOf } from '../../shared/kinds/resources.ts';
+import { clusterObjects, shardsOf } from '../../shared/kinds/resources.ts';
 import { changeLog } from '../../shared/store/change-log.ts';
 import { type ItemStore, StoreFault } from '../../shared/store/item-store.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';

@@ -10,7 +10,7 @@ import { defined } from '../../shared/defined.ts';
 import { openServerCredentials } from '../../shared/host/credentials.ts';
 import { type DatabaseUse, openDataDirectory } from '../../shared/host/data-directory.ts';
 import { StartError } from '../../shared/host/start-error.ts';
-import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
+import { clusterObjects } from '../../shared/kinds/resources.ts';
 import type { Log } from '../../shared/observability/log.ts';
 import { readCertificate } from '../certificate.ts';
 import { startEventLoopDelay } from '../event-loop-delay.ts';

@@ -2,8 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { apiInMemory, MERGE, NODES, node } from '../../test/support/api-in-memory.ts';
 import type { HttpRequest, HttpResponse } from '../kubernetes/http.ts';
 import type { Log } from '../observability/log.ts';
-import { type AuditedCall, audit } from './audit.ts';
-import type { AuditLine } from './audit-trail.ts';
+import { type AuditedCall, type AuditLine, audit } from './audit.ts';
 import { refusalMinuteOf, refusalsOf } from './refusal-store.ts';
 import { API_LIMITS } from './request-throttle.ts';
 

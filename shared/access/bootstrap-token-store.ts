@@ -12,8 +12,7 @@ import { defined } from '../defined.ts';
 import { all, is } from '../store/attributes.ts';
 import type { Item, ItemKey, ItemStore, UpdateWrite } from '../store/item-store.ts';
 import { RESOURCE_VERSIONS_PER_MS } from '../store/layout.ts';
-import type { BootstrapToken } from './bootstrap-token.ts';
-import type { BootstrapTokens } from './node-keys.ts';
+import type { BootstrapToken, BootstrapTokens } from './bootstrap-token.ts';
 
 const PARTITION = 'bootstrap-tokens';
 /** How long an expired token is still shown. Seconds. */

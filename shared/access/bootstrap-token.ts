@@ -4,7 +4,10 @@
  * shown.
  * Source of the form: Kubernetes, "Authenticating with Bootstrap Tokens". Its secrets are shorter and stored in clear.
  */
+
+import { createHash, timingSafeEqual } from 'node:crypto';
 import { NAME_LENGTH_MAX } from '../kubernetes/kubernetes.ts';
+import type { BearerScheme } from './bearer.ts';
 
 /** Group and user of a request that carries a bootstrap token. */
 export const BOOTSTRAP_GROUP = 'system:bootstrappers';
@@ -42,6 +45,11 @@ export interface BootstrapToken {
   readonly nodeLabels?: Readonly<Record<string, string>>;
   /** True: it may enrol a name in use. The keys of an identity of that name are then replaced. */
   readonly reissue: boolean;
+}
+
+export interface BootstrapTokens {
+  /** undefined: the token does not exist, or no longer exists. */
+  find(id: string): Promise<BootstrapToken | undefined>;
 }
 
 export type BootstrapVerdict =
@@ -108,4 +116,31 @@ export function matchesPattern(pattern: string, name: string): boolean {
   }
   while (pattern[inPattern] === '*') inPattern += 1;
   return inPattern === pattern.length;
+}
+
+/**
+ * Authenticates bootstrap tokens. It verifies only the secret. The enrolment request checks whether the token is still
+ * valid and for which node, because its response can state the reason.
+ */
+export function bootstrapTokens(tokens: BootstrapTokens): BearerScheme {
+  return {
+    recognises: (token) => parseBootstrapToken(token) !== undefined,
+    async authenticate(token) {
+      const parsed = parseBootstrapToken(token);
+      if (parsed === undefined) return { kind: 'refused', reason: 'malformed bootstrap token' };
+      const stored = await tokens.find(parsed.id);
+      const presented = createHash('sha256').update(parsed.secret).digest();
+      const known = Buffer.from(stored?.secretSha256 ?? '', 'hex');
+      if (stored === undefined || known.length !== presented.length || !timingSafeEqual(known, presented)) {
+        return { kind: 'refused', reason: 'unknown bootstrap token' };
+      }
+      return {
+        kind: 'authenticated',
+        user: {
+          username: `${BOOTSTRAP_USER_PREFIX}${parsed.id}`,
+          groups: [BOOTSTRAP_GROUP, 'system:authenticated'],
+        },
+      };
+    },
+  };
 }

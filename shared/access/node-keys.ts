@@ -1,14 +1,8 @@
-import type { BootstrapToken } from './bootstrap-token.ts';
 import type { NodeKey, NodeKeyAlgorithm, NodePublicKey } from './node-identity.ts';
 
 /** The keys of a node; none if it has no identity. */
 export interface NodeKeys {
   keysOf(nodeName: string, options: { readonly consistent: boolean }): Promise<readonly NodeKey[]>;
-}
-
-export interface BootstrapTokens {
-  /** undefined: the token does not exist, or no longer exists. */
-  find(id: string): Promise<BootstrapToken | undefined>;
 }
 
 export type PublicKeyReading =

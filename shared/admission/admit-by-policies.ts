@@ -11,12 +11,6 @@
 import { serviceAccountInfo } from '../access/account-name.ts';
 import type { ReadDependencies } from '../api/call.ts';
 import { defined } from '../defined.ts';
-import type {
-  AdmissionPolicies,
-  MutatingHook,
-  ValidatingHook,
-  WebhookConfigurations,
-} from '../kinds/admission-policies/policy-memory.ts';
 import { admissionKinds } from '../kinds/admission-policies/serve.ts';
 import type { ResourceDescriptor } from '../kinds/descriptor.ts';
 import { namespaces, resources, storedAs } from '../kinds/registry.ts';
@@ -36,6 +30,7 @@ import {
   readsNamespace,
 } from './match.rule.ts';
 import { bindingParams, type ParamDependencies } from './params.ts';
+import type { AdmissionPolicies, MutatingHook, ValidatingHook, WebhookConfigurations } from './policy-memory.ts';
 
 /** What policies and webhooks are found and evaluated with. */
 export interface AdmissionDependencies extends ParamDependencies, Pick<ReadDependencies, 'authorizer' | 'log'> {

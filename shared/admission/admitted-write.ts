@@ -1,9 +1,9 @@
 /** One write as policies and webhooks see it, and what a process that calls webhooks does with it. */
 
 import type { Call } from '../api/call.ts';
-import type { WebhookConfigurations } from '../kinds/admission-policies/policy-memory.ts';
 import type { KubeObject, MatchCondition } from '../kinds/types.ts';
 import type { AdmittedOperation, MatchedRequest } from './match.rule.ts';
+import type { WebhookConfigurations } from './policy-memory.ts';
 
 export interface AdmittedCall extends Pick<Call, 'descriptor' | 'target' | 'user' | 'nowMs' | 'request'> {
   readonly dryRun: boolean;

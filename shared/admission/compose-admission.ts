@@ -1,16 +1,15 @@
 /** Policies for objects that controllers create, with what expressions may read: parameters, namespaces and access. */
 
-import { authorizer } from '../access/authorizer.ts';
-import { nodeGraph } from '../access/node-graph.ts';
-import { composeStorages } from '../api/compose-storages.ts';
+import { authorizer, nodeGraph } from '../access/authorizer.ts';
 import type { StorageOptions } from '../api/kind-storage.ts';
-import type { AdmissionPolicies } from '../kinds/admission-policies/policy-memory.ts';
+import { composeStorages } from '../api/request-dependencies.ts';
 import { customKinds } from '../kinds/custom-resources/kinds.ts';
 import { viewerRules } from '../kinds/roles/default-policies.ts';
 import type { Log } from '../observability/log.ts';
 import { admitByPolicies } from './admit-by-policies.ts';
 import { controllerObjects } from './controller-objects.ts';
 import type { AdmitObjects } from './created-object.ts';
+import type { AdmissionPolicies } from './policy-memory.ts';
 
 /** With the caches of a process: create them once. */
 export function composeAdmission(

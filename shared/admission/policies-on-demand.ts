@@ -5,11 +5,11 @@
  * Cost: without bindings one read unit per 5 s in which objects are created (policy-memory.ts), and nothing at rest.
  */
 
-import { admissionPolicies } from '../kinds/admission-policies/policy-memory.ts';
 import { shardsOf } from '../kinds/resources.ts';
 import { changeLog } from '../store/change-log.ts';
 import type { WorkDependencies } from '../ticks/dependencies.ts';
 import type { AdmitObjects } from './created-object.ts';
+import { admissionPolicies } from './policy-memory.ts';
 
 export function policiesOnDemand(common: WorkDependencies & Required<Pick<WorkDependencies, 'pause'>>): AdmitObjects {
   const { items, clock, objects } = common;

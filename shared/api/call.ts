@@ -1,6 +1,6 @@
 /** The request that a verb receives, what the verbs depend on, and the selectors of a query. */
 
-import type { AuditTrail } from '../access/audit-trail.ts';
+import type { AuditTrail } from '../access/audit.ts';
 import type { Authenticator } from '../access/authenticator.ts';
 import type { Authorizer } from '../access/authorizer.ts';
 import type { RequestThrottle } from '../access/request-throttle.ts';

@@ -1,8 +1,8 @@
 /** How a kind says where its objects are stored: its folder's storage.ts exports a list of KindStorage. */
 import type { Policies } from '../access/policy-cache.ts';
+import type { AdmissionPolicies } from '../admission/policy-memory.ts';
 import type { Clock, RandomSource } from '../clock.ts';
 import type { Policy } from '../fleet/policy.ts';
-import type { AdmissionPolicies } from '../kinds/admission-policies/policy-memory.ts';
 import type { DefinitionCatalog } from '../kinds/customresourcedefinitions/catalog.ts';
 import type { DefinitionSections } from '../kinds/customresourcedefinitions/sections.ts';
 import type { ResourceDescriptor } from '../kinds/descriptor.ts';

@@ -11,7 +11,7 @@ import type { ResourceDescriptor } from '../kinds/descriptor.ts';
 import type { KubeObject, ObjectMeta } from '../kinds/types.ts';
 import { type HttpRequest, type HttpResponse, statusResponse } from '../kubernetes/http.ts';
 import * as status from '../kubernetes/status.ts';
-import type { ListedPage } from './list-objects.ts';
+import type { ListedPage } from './resource-storage.ts';
 
 /** A part of the Accept header. */
 interface MediaRange {

@@ -1,6 +1,10 @@
 /** The kinds of the cluster, for the store and the controllers. registry.ts has what the API needs to serve them. */
 
+import type { Clock, RandomSource } from '../clock.ts';
+import { defined } from '../defined.ts';
 import { apiVersionOf } from '../kubernetes/normal-form.ts';
+import type { ItemStore } from '../store/item-store.ts';
+import { type ObjectStore, objectStore } from '../store/object-store.ts';
 import { ADMISSION_KINDS } from './admission-policies/resource.ts';
 import { AGENT_RELEASES } from './agent-releases/resource.ts';
 import { ALWAYS_EMPTY } from './always-empty/resource.ts';
@@ -38,6 +42,7 @@ import { SITE_POLICIES } from './site-policies/resource.ts';
 import { STATEFUL_SETS } from './statefulsets/resource.ts';
 import { STORAGE_CLASSES } from './storageclasses/resource.ts';
 import type { StoredResource } from './stored-resource.ts';
+import type { KubeObject } from './types.ts';
 import { VOLUME_ATTACHMENTS } from './volumeattachments/resource.ts';
 
 /** Every kind that has objects of its own, each with a plural name that no other has. */
@@ -112,3 +117,27 @@ export const storedResourceOf = (apiVersion: string, kind: string): StoredResour
 
 /** Shards of a resource, by plural name. */
 export const shardsOf = (resource: string): number => findStored(resource)?.shards ?? 1;
+
+export interface ClusterObjectsOptions {
+  readonly items: ItemStore;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  /** Waits between attempts at a contended commit. Milliseconds. Absent: no wait. */
+  readonly pause?: (milliseconds: number) => Promise<unknown>;
+}
+
+export const selectableFieldsOf = (resource: string, object: KubeObject): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(findStored(resource)?.selectableFields ?? {}).map(([field, read]) => [field, read(object)]),
+  );
+
+/** Opens the store of Kubernetes objects. Every process must use the same shards and selectable fields. */
+export const clusterObjects = ({ items, clock, random, pause }: ClusterObjectsOptions): ObjectStore =>
+  objectStore({
+    items,
+    clock,
+    shardsOf,
+    selectableFields: selectableFieldsOf,
+    random: random.fraction,
+    ...defined({ pause }),
+  });

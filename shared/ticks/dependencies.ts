@@ -3,7 +3,7 @@ import { type Ledger, ledgerOver } from '../decisions/ledger.ts';
 import { type FleetStore, fleetStore } from '../fleet/fleet-store.ts';
 import { type ReportLimit, reportLimit } from '../fleet/nodes/report-limit.ts';
 import type { Policy } from '../fleet/policy.ts';
-import { clusterObjects } from '../kinds/cluster-objects.ts';
+import { clusterObjects } from '../kinds/resources.ts';
 import type { Log, Meter } from '../observability/log.ts';
 import type { ItemStore } from '../store/item-store.ts';
 import type { ObjectStore } from '../store/object-store.ts';

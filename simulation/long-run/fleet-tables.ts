@@ -12,7 +12,7 @@ import { healthWritesFor } from '../../shared/fleet/nodes/change-node.ts';
 import { withoutPlannedSilence, withProfile, withSilenceMarks } from '../../shared/fleet/nodes/node-digest.ts';
 import { PLANNED_UNTIL_ANNOTATION } from '../../shared/fleet/nodes/planned-silence.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
-import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
+import { clusterObjects } from '../../shared/kinds/resources.ts';
 import type { KubeNode } from '../../shared/kinds/types.ts';
 import { rfc3339 } from '../../shared/kubernetes/rfc3339.ts';
 import type {

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { serveHeartbeat } from '../../functions/heartbeat/work.ts';
-import { staticTokenAuthenticator } from '../../shared/access/static-tokens.ts';
+import { staticTokenAuthenticator } from '../../shared/access/bearer.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import { apiInMemory, eventsOf, MERGE, NODES, node, pod, podsIn } from '../support/api-in-memory.ts';
 

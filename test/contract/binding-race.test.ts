@@ -17,7 +17,7 @@ import { fleetControllers } from '../../server/fleet-controllers.ts';
 import { nodeHealthWrites } from '../../shared/fleet/nodes/change-node.ts';
 import { podUseWrites } from '../../shared/fleet/nodes/node-use.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
-import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
+import { clusterObjects } from '../../shared/kinds/resources.ts';
 import type { KubeNode, KubeObject, KubePod, ObjectRef } from '../../shared/kinds/types.ts';
 import { queueStore } from '../../shared/scheduling/queue-store.ts';
 import { type Amounts, plus } from '../../shared/scheduling/requests.rule.ts';

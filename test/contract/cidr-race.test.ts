@@ -8,7 +8,7 @@ import { cidrStore } from '../../functions/object-stream/cidr-store.ts';
 import { cidrAllocator } from '../../functions/object-stream/node-cidrs.ts';
 import { dynamoDbItemStore } from '../../shared/aws/dynamodb-store.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
-import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
+import { clusterObjects } from '../../shared/kinds/resources.ts';
 import type { KubeNode } from '../../shared/kinds/types.ts';
 import { type ItemStore, StoreFault } from '../../shared/store/item-store.ts';
 import { workDependencies } from '../../shared/ticks/dependencies.ts';

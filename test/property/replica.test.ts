@@ -5,8 +5,7 @@
 import { expect, it } from 'vitest';
 import { type ChangeSignals, changeSignals } from '../../server/watches/change-signals.ts';
 import { sharedChanges } from '../../server/watches/shared-changes.ts';
-import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
-import { findStored, shardsOf } from '../../shared/kinds/resources.ts';
+import { clusterObjects, findStored, shardsOf } from '../../shared/kinds/resources.ts';
 import type { KubeObject, ObjectRef } from '../../shared/kinds/types.ts';
 import { apiVersionOf, typed } from '../../shared/kubernetes/normal-form.ts';
 import { type ChangeLog, changeLog } from '../../shared/store/change-log.ts';

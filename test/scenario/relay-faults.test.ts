@@ -12,7 +12,7 @@ import { withRelay } from '../../agent/app/relay-route.ts';
 import type { KubeAnswer, KubeApi, KubeRequest } from '../../agent/ports/kube-api.ts';
 import { relayedRequest } from '../../agent/rules/relay.ts';
 import { serveHeartbeat } from '../../functions/heartbeat/work.ts';
-import { staticTokenAuthenticator } from '../../shared/access/static-tokens.ts';
+import { staticTokenAuthenticator } from '../../shared/access/bearer.ts';
 import { isLeaseBatchPath, type LeaseBatchItem } from '../../shared/fleet/nodes/lease-batch.ts';
 import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/http.ts';
 import { silentLog, timedOut } from '../support/agent-api.ts';

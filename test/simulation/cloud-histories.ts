@@ -16,8 +16,7 @@ import type { Cloud, InstanceAnswer } from '../../shared/fleet/instances/cloud.t
 import { hasShutdownTaint } from '../../shared/fleet/instances/watch-list.rule.ts';
 import { nodeHealthWrites } from '../../shared/fleet/nodes/change-node.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
-import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
-import { shardsOf } from '../../shared/kinds/resources.ts';
+import { clusterObjects, shardsOf } from '../../shared/kinds/resources.ts';
 import type { KubeNode, NodeStatus, ObjectRef } from '../../shared/kinds/types.ts';
 import type { ConditionStatus } from '../../shared/kubernetes/kubernetes.ts';
 import { formatTime } from '../../shared/kubernetes/time.ts';

@@ -1,20 +1,19 @@
 /** The Kubernetes API as a function: requests in, answers out, over a map and a clock that only tests move. */
 import { createHash } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
-import { accountTokenIssuer, accountTokens } from '../../functions/api/access/account-tokens.ts';
 import { type ApiOptions, composeApiAndAdmission } from '../../functions/api/work.ts';
 import { inProcess } from '../../server/system.ts';
-import type { AuditTrail } from '../../shared/access/audit-trail.ts';
-import { bearerSchemes } from '../../shared/access/bearer.ts';
+import { accountTokenIssuer, accountTokens } from '../../shared/access/account-tokens.ts';
+import type { AuditTrail } from '../../shared/access/audit.ts';
+import { bearerSchemes, staticTokenAuthenticator } from '../../shared/access/bearer.ts';
 import { accountKeys, keepAccountKey } from '../../shared/access/process-key-store.ts';
 import type { RequestLimits } from '../../shared/access/request-throttle.ts';
-import { staticTokenAuthenticator } from '../../shared/access/static-tokens.ts';
 import type { AnswerWatch } from '../../shared/api/call.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { defined } from '../../shared/defined.ts';
 import { defaultPolicy, type Policy } from '../../shared/fleet/policy.ts';
-import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
 import type { ApiAddress } from '../../shared/kinds/namespaces/contents.ts';
+import { clusterObjects } from '../../shared/kinds/resources.ts';
 import type { KubeObject } from '../../shared/kinds/types.ts';
 import type { HttpResponse } from '../../shared/kubernetes/http.ts';
 import type { ItemStore } from '../../shared/store/item-store.ts';

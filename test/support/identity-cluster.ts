@@ -3,23 +3,21 @@
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { memoryCloud } from '../../demo/ec2/cloud.ts';
-import { bootstrapTokens } from '../../functions/api/access/bootstrap-tokens.ts';
 import { instanceIdentities } from '../../functions/api/access/instance-identities.ts';
 import { composeApi } from '../../functions/api/work.ts';
 import { sha256Of } from '../../functions/heartbeat/sha256.ts';
 import { serveHeartbeat } from '../../functions/heartbeat/work.ts';
-import type { ProbeCredentials } from '../../functions/node-monitor/probes.ts';
-import { probeTokens } from '../../functions/node-monitor/probes.ts';
+import { type ProbeCredentials, probeTokens } from '../../functions/node-monitor/probes.ts';
 import { inProcess } from '../../server/system.ts';
 import type { Authenticator } from '../../shared/access/authenticator.ts';
-import { bearerSchemes } from '../../shared/access/bearer.ts';
+import { bearerSchemes, staticTokenAuthenticator } from '../../shared/access/bearer.ts';
+import { bootstrapTokens } from '../../shared/access/bootstrap-token.ts';
 import { bootstrapTokenStore } from '../../shared/access/bootstrap-token-store.ts';
 import { nodeKeys } from '../../shared/access/node-key-store.ts';
 import { nodeTokens } from '../../shared/access/node-tokens.ts';
 import { keepProbeKey, probeKeys } from '../../shared/access/process-key-store.ts';
 import { processKeys } from '../../shared/access/process-keys.ts';
 import { readPublicKey } from '../../shared/access/public-keys.ts';
-import { staticTokenAuthenticator } from '../../shared/access/static-tokens.ts';
 import { isLeaseBatchPath } from '../../shared/fleet/nodes/lease-batch.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import type { ConsumedUnits } from '../../shared/store/item-store.ts';

@@ -1,7 +1,7 @@
 /** Controllers and the Kubernetes API over the same tables in memory, on one virtual clock. */
 import { createHash } from 'node:crypto';
 import { serveHeartbeat } from '../../functions/heartbeat/work.ts';
-import { staticTokenAuthenticator } from '../../shared/access/static-tokens.ts';
+import { staticTokenAuthenticator } from '../../shared/access/bearer.ts';
 import type { KubeObject } from '../../shared/kinds/types.ts';
 import type { ItemStore } from '../../shared/store/item-store.ts';
 import { type ApiInMemory, apiInMemory, MERGE, type Send } from './api-in-memory.ts';

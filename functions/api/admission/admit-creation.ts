@@ -17,7 +17,7 @@ import {
   resolvePriority,
 } from '../../../shared/kinds/pods/pod-priority.ts';
 import { runtimeClassNameOf, runtimeClassRefusal } from '../../../shared/kinds/pods/runtime-class.ts';
-import { isSystemPriorityClass, systemPriorityClasses } from '../../../shared/kinds/priorityclasses/system-classes.ts';
+import { isSystemPriorityClass, systemPriorityClasses } from '../../../shared/kinds/priorityclasses/defaults.ts';
 import { namespaces, priorityclasses } from '../../../shared/kinds/registry.ts';
 import { runtimeclasses } from '../../../shared/kinds/runtimeclasses/serve.ts';
 import { serviceaccounts } from '../../../shared/kinds/serviceaccounts/serve.ts';

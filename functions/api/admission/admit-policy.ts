@@ -3,8 +3,8 @@
 import { matchesRules } from '../../../shared/admission/match.rule.ts';
 import { renewalOfNode } from '../../../shared/admission/node-renewal.ts';
 import { groupAndVersionOf, paramDescriptor } from '../../../shared/admission/params.ts';
+import { POLICIES_MAX } from '../../../shared/admission/policy-memory.ts';
 import type { Call } from '../../../shared/api/call.ts';
-import { POLICIES_MAX } from '../../../shared/kinds/admission-policies/policy-memory.ts';
 import {
   admissionKinds,
   mutatingadmissionpolicies,

@@ -9,15 +9,19 @@ import { PLANNED_SILENCE_SECONDS_MAX, promiseFault } from '../../../shared/fleet
 import { validatingadmissionpolicies } from '../../../shared/kinds/admission-policies/serve.ts';
 import { certificatesigningrequests } from '../../../shared/kinds/certificates/serve.ts';
 import { customresourcedefinitions } from '../../../shared/kinds/customresourcedefinitions/serve.ts';
+import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import { creationEffect, effectOf } from '../../../shared/kinds/effects.ts';
 import { classNameOf, grows } from '../../../shared/kinds/persistentvolumes/binding.rule.ts';
 import { persistentvolumeclaims } from '../../../shared/kinds/persistentvolumes/serve.ts';
+import { checkQuota, isQuotaChange } from '../../../shared/kinds/quotas/quota.ts';
+import { resourcequotas } from '../../../shared/kinds/quotas/serve.ts';
 import { nodes, priorityclasses } from '../../../shared/kinds/registry.ts';
 import { storageclasses } from '../../../shared/kinds/storageclasses/serve.ts';
 import type { KubeObject, KubePersistentVolumeClaim, KubeStorageClass } from '../../../shared/kinds/types.ts';
 import { invalidValue } from '../../../shared/kubernetes/causes.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
-import type { ServeDependencies } from '../dependencies.ts';
+import type { ObjectWrite } from '../../../shared/store/object-store.ts';
+import type { ApiDependencies, ServeDependencies } from '../dependencies.ts';
 import type { WriteOptions } from '../verbs/write-options.ts';
 import { admitPriorityClass } from './admit-creation.ts';
 import { definitionAdmission } from './admit-definition.ts';
@@ -183,4 +187,37 @@ function admissionOf(dependencies: ServeDependencies, call: Call, verb: Restrict
   }
   if (descriptor !== priorityclasses) return nodeRestriction(dependencies, call, verb);
   return { admit: (next) => admitPriorityClass(dependencies, target.name, next) };
+}
+
+export interface QuotaChange {
+  readonly object: KubeObject;
+  /** The stored object; undefined for a creation. */
+  readonly old: KubeObject | undefined;
+  readonly nowMs: number;
+  /** The stored object changes what it uses. */
+  readonly changesUse?: boolean;
+}
+
+/**
+ * The quotas to write together with the object: ResourceQuota admission adds what it uses in the transaction that
+ * writes it. Each quota must have the version that was read, so two objects never use the same last unit.
+ *
+ * @throws StatusError 403 when a quota is exceeded
+ */
+export async function chargedQuotas(
+  { namespacePolicies }: Pick<ApiDependencies, 'namespacePolicies'>,
+  descriptor: ResourceDescriptor,
+  { object, old, nowMs, changesUse = false }: QuotaChange,
+): Promise<readonly ObjectWrite[]> {
+  const { group, resource } = descriptor;
+  if (!descriptor.namespaced || !isQuotaChange({ group, resource }, old === undefined || changesUse)) return [];
+  const quotas = await namespacePolicies.quotas(object.metadata.namespace ?? '');
+  return quotas.flatMap((previous): ObjectWrite[] => {
+    const check = checkQuota(previous, { group, resource, object, nowMs, ...defined({ old }) });
+    if (check.kind === 'refused') throw status.forbidden(descriptor, object.metadata.name ?? '', check.why);
+    if (check.kind === 'uncounted') return [];
+    const { namespace = '', name = '' } = previous.metadata;
+    const ref = { resource: resourcequotas.resource, namespace, name };
+    return [{ kind: 'update', ref, object: check.quota, previous }];
+  });
 }

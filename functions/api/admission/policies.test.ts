@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { admissionPolicies } from '../../../shared/kinds/admission-policies/policy-memory.ts';
+import { admissionPolicies } from '../../../shared/admission/policy-memory.ts';
 import type { ItemStore } from '../../../shared/store/item-store.ts';
 import { type ApiInMemory, apiInMemory, MERGE } from '../../../test/support/api-in-memory.ts';
 import { DEFINITIONS, widget, widgetDefinition, widgetsIn } from '../../../test/support/custom-definition.ts';

@@ -6,7 +6,7 @@ import * as status from '../../../shared/kubernetes/status.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
 import { generateName } from '../../../shared/kubernetes/validate-metadata.ts';
 import { admitCreation, refuseOutsideLimits } from '../admission/admit-creation.ts';
-import { chargedQuotas } from '../admission/charge-quotas.ts';
+import { chargedQuotas } from '../admission/admit-write.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import {
   pauseBefore,

@@ -2,7 +2,7 @@
 
 import { admitByPolicies } from '../../../shared/admission/admit-by-policies.ts';
 import { type Call, selectorsOf } from '../../../shared/api/call.ts';
-import { type ListedPage, listObjects } from '../../../shared/api/list-objects.ts';
+import { type ListedPage, listObjects } from '../../../shared/api/resource-storage.ts';
 import {
   compressedIfLarge,
   PLAIN_LIST_CHARACTERS_MAX,
@@ -15,8 +15,8 @@ import { defined } from '../../../shared/defined.ts';
 import { asDefinition, withTermination } from '../../../shared/kinds/customresourcedefinitions/definition.ts';
 import { customresourcedefinitions } from '../../../shared/kinds/customresourcedefinitions/serve.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
+import { isSystemPriorityClass } from '../../../shared/kinds/priorityclasses/defaults.ts';
 import { priorityclasses } from '../../../shared/kinds/priorityclasses/serve.ts';
-import { isSystemPriorityClass } from '../../../shared/kinds/priorityclasses/system-classes.ts';
 import { pods, storedAs } from '../../../shared/kinds/registry.ts';
 import { isDefaultPolicy } from '../../../shared/kinds/roles/default-policies.ts';
 import { upstream } from '../../../shared/kinds/upstream.ts';

@@ -19,7 +19,7 @@ import type { ResourceTarget } from '../../../shared/kubernetes/request.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { resourceVersionRequired } from '../../../shared/kubernetes/validate-metadata.ts';
 import { refuseOutsideLimits } from '../admission/admit-creation.ts';
-import { chargedQuotas } from '../admission/charge-quotas.ts';
+import { chargedQuotas } from '../admission/admit-write.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { createObject } from './create-object.ts';
 import {

@@ -1,7 +1,7 @@
 /** GET of one object and of a list. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { type Call, type ReadDependencies, selectorsOf } from '../../../shared/api/call.ts';
-import { listObjects } from '../../../shared/api/list-objects.ts';
+import { listObjects } from '../../../shared/api/resource-storage.ts';
 import {
   acceptsGzip,
   compressedIfLarge,

@@ -23,7 +23,7 @@ import type { LabelSelectorSpec } from '../../../shared/kubernetes/selectors.ts'
 import * as status from '../../../shared/kubernetes/status.ts';
 import { admitWrite } from '../admission/admit-write.ts';
 import type { ServeDependencies } from '../dependencies.ts';
-import { trackingOf } from './field-tracking.ts';
+import { trackingOf } from './managed-fields.ts';
 import { modifyObject } from './modify-object.ts';
 import { readObject } from './read-object.ts';
 

@@ -25,11 +25,10 @@ import * as status from '../../../shared/kubernetes/status.ts';
 import { admitWrite } from '../admission/admit-write.ts';
 import type { ServeDependencies } from '../dependencies.ts';
 import { createObject } from './create-object.ts';
-import { trackingOf, untouchedBy, writerOf } from './field-tracking.ts';
+import { applied, checkApplyOptions, readApplyBody, trackingOf, untouchedBy, writerOf } from './managed-fields.ts';
 import { modifyObject } from './modify-object.ts';
 import { readObject } from './read-object.ts';
 import { requestToken } from './request-token.ts';
-import { applied, checkApplyOptions, readApplyBody } from './server-side-apply.ts';
 import { bind, evict } from './subresource-calls.ts';
 import { resourceVersionOf, type WrittenObject } from './write-options.ts';
 

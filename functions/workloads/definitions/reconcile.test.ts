@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { clusterObjects } from '../../../shared/kinds/cluster-objects.ts';
 import { definitionCatalog } from '../../../shared/kinds/customresourcedefinitions/catalog.ts';
+import { clusterObjects } from '../../../shared/kinds/resources.ts';
 import type { ItemStore } from '../../../shared/store/item-store.ts';
 import { apiInMemory } from '../../../test/support/api-in-memory.ts';
 import { DEFINITIONS, widget, widgetDefinition, widgetsIn } from '../../../test/support/custom-definition.ts';

@@ -6,14 +6,14 @@
 
 import type { Creation } from '../../../shared/admission/created-object.ts';
 import { defined } from '../../../shared/defined.ts';
-import { DEFAULT_ACCOUNT } from '../../../shared/kinds/namespaces/content-names.ts';
+import { DEFAULT_ACCOUNT } from '../../../shared/kinds/namespace-contents.ts';
 import { preparePod } from '../../../shared/kinds/pods/defaults.ts';
 import { limitViolation } from '../../../shared/kinds/pods/limit-range.ts';
 import { accountNameOf, accountRefusal } from '../../../shared/kinds/pods/pod-account.ts';
 import { defaultPriorityClass, priorityClassNameOf, resolvePriority } from '../../../shared/kinds/pods/pod-priority.ts';
 import { runtimeClassNameOf, runtimeClassRefusal } from '../../../shared/kinds/pods/runtime-class.ts';
 import { validatePod } from '../../../shared/kinds/pods/validate.ts';
-import { systemPriorityClasses } from '../../../shared/kinds/priorityclasses/system-classes.ts';
+import { systemPriorityClasses } from '../../../shared/kinds/priorityclasses/defaults.ts';
 import type {
   KubeObject,
   KubeRuntimeClass,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { clusterObjects } from '../../../shared/kinds/cluster-objects.ts';
+import { clusterObjects } from '../../../shared/kinds/resources.ts';
 import { memoryItemStore } from '../../../shared/store/memory/item-store.ts';
 import { recordFailedCreate, recordPodEvents } from './pod-events.ts';
 

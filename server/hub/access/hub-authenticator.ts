@@ -8,8 +8,7 @@
  * What is refused here is asked of the cluster, if it can be: the copy may not have the account or the pod of a new
  * token yet. They are then read before the answer: a watch ends when its account is not there.
  */
-import { accountTokens } from '../../../functions/api/access/account-tokens.ts';
-import type { AccountKeys, FindObject } from '../../../shared/access/account-tokens.ts';
+import { type AccountKeys, accountTokens, type FindObject } from '../../../shared/access/account-tokens.ts';
 import type { Authenticator } from '../../../shared/access/authenticator.ts';
 import { type BearerScheme, bearerSchemes, bearerTokenOf } from '../../../shared/access/bearer.ts';
 import { parseBootstrapToken } from '../../../shared/access/bootstrap-token.ts';

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import { clusterObjects, selectableFieldsOf } from '../../../shared/kinds/cluster-objects.ts';
-import { shardsOf } from '../../../shared/kinds/resources.ts';
+import { clusterObjects, selectableFieldsOf, shardsOf } from '../../../shared/kinds/resources.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
 import { changeLog } from '../../../shared/store/change-log.ts';
 import type { ItemStore, TransactWrite } from '../../../shared/store/item-store.ts';

@@ -17,8 +17,7 @@
  */
 import type { Clock } from '../../../shared/clock.ts';
 import { defined } from '../../../shared/defined.ts';
-import { selectableFieldsOf } from '../../../shared/kinds/cluster-objects.ts';
-import { shardsOf } from '../../../shared/kinds/resources.ts';
+import { selectableFieldsOf, shardsOf } from '../../../shared/kinds/resources.ts';
 import type { KubeObject, ObjectRef } from '../../../shared/kinds/types.ts';
 import { changeOf, readRow } from '../../../shared/store/attributes.ts';
 import type { MissedVersions } from '../../../shared/store/change-log.ts';

@@ -11,8 +11,7 @@ import type { KubeObject } from '../../kinds/types.ts';
 import * as status from '../../kubernetes/status.ts';
 import { parseTimeMs } from '../../kubernetes/time.ts';
 import { RESOURCE_VERSIONS_PER_MS } from '../../store/layout.ts';
-import { matches } from '../list-objects.ts';
-import { listKeyOf } from '../resource-storage.ts';
+import { listKeyOf, matches } from '../resource-storage.ts';
 import { startOf, stateOf, type WatchEvent, type WatchRequest, type WatchSource } from './watch-request.ts';
 
 /** Between two reads of one object, and of all. Milliseconds. A read of 10,000 leases transfers 3 MB. */

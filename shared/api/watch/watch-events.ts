@@ -12,8 +12,7 @@ import type { KubeObject } from '../../kinds/types.ts';
 import * as status from '../../kubernetes/status.ts';
 import type { ChangesOutcome } from '../../store/change-log.ts';
 import { type ObjectChange, resourceVersionOf, type Selectable } from '../../store/object-record.ts';
-import { matches } from '../list-objects.ts';
-import { listKeyOf, type ResourceStorage } from '../resource-storage.ts';
+import { listKeyOf, matches, type ResourceStorage } from '../resource-storage.ts';
 import { watchByReading } from './watch-by-reading.ts';
 import { startOf, stateOf, type WatchEvent, type WatchRequest, type WatchSource } from './watch-request.ts';
 

@@ -11,8 +11,7 @@ import * as status from '../../kubernetes/status.ts';
 import { parseUint64 } from '../../kubernetes/whole-number.ts';
 import type { ChangeLog } from '../../store/change-log.ts';
 import { resourceVersionOf } from '../../store/object-record.ts';
-import { matches } from '../list-objects.ts';
-import type { ResourceStorage } from '../resource-storage.ts';
+import { matches, type ResourceStorage } from '../resource-storage.ts';
 import type { Shape } from '../response-body.ts';
 
 /** Objects per page of the initial state. */

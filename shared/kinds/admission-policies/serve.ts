@@ -5,8 +5,7 @@ import { jsonEqual } from '../../kubernetes/json.ts';
 import { withoutNulls } from '../../kubernetes/normal-form.ts';
 import { ageOf, integerColumn, nameOf } from '../cells.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
-import { type Prepare, preparesSpec, preparesStatus, preparesWhole } from '../prepare.ts';
-import { STATUS_PART, servedKind } from '../served-kind.ts';
+import { type Prepare, preparesSpec, preparesStatus, preparesWhole, STATUS_PART, servedKind } from '../served-kind.ts';
 import type { StoredResource } from '../stored-resource.ts';
 import type {
   KubeMutatingAdmissionPolicy,

@@ -5,8 +5,7 @@ import { ageColumn, NONE, nameColumn, textColumn } from '../../kubernetes/column
 import { withoutNulls } from '../../kubernetes/normal-form.ts';
 import { ageOf, integerColumn, nameOf } from '../cells.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
-import { preparesStatus } from '../prepare.ts';
-import { STATUS_PART, servedKind } from '../served-kind.ts';
+import { preparesStatus, STATUS_PART, servedKind } from '../served-kind.ts';
 import type { KubeAgentRelease } from '../types.ts';
 import { AGENT_RELEASES } from './resource.ts';
 import { validateAgentRelease } from './validate.ts';

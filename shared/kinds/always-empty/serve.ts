@@ -7,8 +7,7 @@ import { ageColumn, nameColumn, textColumn } from '../../kubernetes/columns.ts';
 import { recordsOf, textOf } from '../../kubernetes/normal-form.ts';
 import { ageOf, nameOf } from '../cells.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
-import { preparesWhole } from '../prepare.ts';
-import { servedKind } from '../served-kind.ts';
+import { preparesWhole, servedKind } from '../served-kind.ts';
 import type { StoredResource } from '../stored-resource.ts';
 import { ALWAYS_EMPTY, COMPONENT_STATUSES } from './resource.ts';
 

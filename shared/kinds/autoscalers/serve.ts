@@ -4,8 +4,7 @@ import { ageColumn, NONE, nameColumn, textColumn } from '../../kubernetes/column
 import { typed, withoutEmpty, withoutNulls } from '../../kubernetes/normal-form.ts';
 import { ageOf, integerColumn, nameOf } from '../cells.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
-import { preparesStatus } from '../prepare.ts';
-import { type ServedKind, STATUS_PART, servedKind } from '../served-kind.ts';
+import { preparesStatus, type ServedKind, STATUS_PART, servedKind } from '../served-kind.ts';
 import type { CrossVersionObjectReference, KubeHorizontalPodAutoscaler, KubeObject, MetricSpec } from '../types.ts';
 import { AUTOSCALERS } from './resource.ts';
 import { validateAutoscaler } from './validate.ts';

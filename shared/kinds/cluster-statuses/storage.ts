@@ -1,7 +1,6 @@
 /** The read-only storage of the one ClusterStatus: a strongly consistent read of one item, and half a unit. */
 import type { KindStorage } from '../../api/kind-storage.ts';
-import { readOnlyStorage } from '../../api/read-only-storage.ts';
-import type { ResourceStorage } from '../../api/resource-storage.ts';
+import { type ResourceStorage, readOnlyStorage } from '../../api/resource-storage.ts';
 import type { Clock } from '../../clock.ts';
 import { type FleetStore, fleetStore } from '../../fleet/fleet-store.ts';
 import type { Policy } from '../../fleet/policy.ts';

@@ -1,4 +1,4 @@
-import { type Prepare, preparesWhole } from '../prepare.ts';
+import { type Prepare, preparesWhole } from '../served-kind.ts';
 import type { KubeControllerRevision } from '../types.ts';
 import { CONTROLLER_REVISIONS } from './resource.ts';
 

@@ -4,8 +4,7 @@ import { ageColumn, NONE, nameColumn, textColumn } from '../../kubernetes/column
 import { ageOf, integerColumn, labelsCell, nameOf, templateCells, templateColumns } from '../cells.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
 import { defaultTemplate } from '../pods/template-defaults.ts';
-import { preparesWhole } from '../prepare.ts';
-import { servedKind } from '../served-kind.ts';
+import { preparesWhole, servedKind } from '../served-kind.ts';
 import type { KubeControllerRevision, KubePodTemplate, ObjectMeta } from '../types.ts';
 import { validateControllerRevision, validatePodTemplate } from '../validate-workloads.ts';
 import { prepareRevision } from './defaults.ts';

@@ -5,8 +5,7 @@ import { withoutEmpty, withoutNulls } from '../../kubernetes/normal-form.ts';
 import { ageOf, booleanColumn, nameOf } from '../cells.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
 import { validateCsiDriver, validateCsiStorageCapacity } from '../persistentvolumes/validate.ts';
-import { preparesSpec, preparesWhole } from '../prepare.ts';
-import { servedKind } from '../served-kind.ts';
+import { preparesSpec, preparesWhole, servedKind } from '../served-kind.ts';
 import type { KubeCSIDriver, KubeCSIStorageCapacity } from '../types.ts';
 import { CSI_DRIVERS, CSI_STORAGE_CAPACITIES } from './resource.ts';
 

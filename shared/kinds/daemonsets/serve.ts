@@ -4,7 +4,7 @@ import { ageColumn, NONE, nameColumn, selectorColumn, textColumn } from '../../k
 import { withoutNulls } from '../../kubernetes/normal-form.ts';
 import type { Column, ResourceDescriptor } from '../descriptor.ts';
 import { defaultTemplateSpec } from '../pods/spec-defaults.ts';
-import { preparesSpecAndStatus } from '../prepare.ts';
+import { preparesSpecAndStatus } from '../served-kind.ts';
 import type { DaemonSetSpec, KubeDaemonSet } from '../types.ts';
 import { DAEMON_SETS } from './resource.ts';
 import { validateDaemonSet } from './validate.ts';

@@ -4,13 +4,11 @@
  */
 
 import type { KindStorage } from '../../api/kind-storage.ts';
-import { readOnlyStorage } from '../../api/read-only-storage.ts';
-import type { ResourceStorage } from '../../api/resource-storage.ts';
+import { type ResourceStorage, readOnlyStorage } from '../../api/resource-storage.ts';
 import { uidOfName } from '../../api/uid-of-name.ts';
 import type { Clock } from '../../clock.ts';
 import { type DecisionAbout, WORKLOAD_KINDS } from '../../decisions/decision-record.ts';
-import type { DecisionStore, NamedDecision } from '../../decisions/decision-store.ts';
-import { decisionStore } from '../../decisions/decision-store.ts';
+import { type DecisionStore, decisionStore, type NamedDecision } from '../../decisions/decision-store.ts';
 import { defined } from '../../defined.ts';
 import type { FieldSelector } from '../../kubernetes/selectors.ts';
 import { badRequest } from '../../kubernetes/status.ts';

@@ -1,6 +1,6 @@
 import { freshMetadata, inheritMetadata, typed, withoutEmpty, withoutNulls } from '../../kubernetes/normal-form.ts';
 import { canonicalMicroTime, canonicalTime } from '../../kubernetes/time.ts';
-import type { Prepare } from '../prepare.ts';
+import type { Prepare } from '../served-kind.ts';
 import type { KubeEvent } from '../types.ts';
 
 const timeOrNull = (value: unknown, canonical: (text: string) => string): string | null =>

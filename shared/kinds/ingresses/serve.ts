@@ -4,8 +4,7 @@ import { ageColumn, NONE, nameColumn, textColumn } from '../../kubernetes/column
 import { withoutNulls } from '../../kubernetes/normal-form.ts';
 import { ageOf, nameOf, selectorCell, shortList } from '../cells.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
-import { preparesSpec, preparesStatus } from '../prepare.ts';
-import { STATUS_PART, servedKind } from '../served-kind.ts';
+import { preparesSpec, preparesStatus, STATUS_PART, servedKind } from '../served-kind.ts';
 import type { KubeIngress, KubeIngressClass, KubeNetworkPolicy, NetworkPolicyRule } from '../types.ts';
 import { INGRESS_CLASSES, INGRESSES, NETWORK_POLICIES } from './resource.ts';
 import { validateIngress, validateIngressClass, validateNetworkPolicy } from './validate.ts';

@@ -1,6 +1,6 @@
 import { withoutNulls } from '../../kubernetes/normal-form.ts';
 import { defaultTemplate, withTemplateLabels } from '../pods/template-defaults.ts';
-import { type Prepare, preparesStatus } from '../prepare.ts';
+import { type Prepare, preparesStatus } from '../served-kind.ts';
 import type { CronJobSpec, JobSpec, KubeJob, ObjectMeta } from '../types.ts';
 import { CRON_JOBS, JOBS } from './resource.ts';
 

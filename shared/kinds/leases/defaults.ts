@@ -7,7 +7,7 @@ import {
   withoutNulls,
 } from '../../kubernetes/normal-form.ts';
 import { canonicalMicroTime } from '../../kubernetes/time.ts';
-import type { Prepare } from '../prepare.ts';
+import type { Prepare } from '../served-kind.ts';
 import { LEASE_GROUP } from './resource.ts';
 
 function storedSpec(received: unknown): Json {

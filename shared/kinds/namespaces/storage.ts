@@ -6,9 +6,9 @@ import type { ResourceStorage } from '../../api/resource-storage.ts';
 import { formatTime } from '../../kubernetes/time.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
 import { configmaps } from '../configmaps/serve.ts';
+import { isNamespaceContent } from '../namespace-contents.ts';
 import { serviceaccounts } from '../serviceaccounts/serve.ts';
 import type { KubeObject } from '../types.ts';
-import { isNamespaceContent } from './content-names.ts';
 import { contentOf, contentRefs, type NewObjectContext } from './contents.ts';
 import { namespaces, SYSTEM_NAMESPACES } from './serve.ts';
 

@@ -5,8 +5,7 @@
 
 import type { KindStorage } from '../../api/kind-storage.ts';
 import { emptyStorage } from '../../api/object-storage.ts';
-import { readOnlyStorage } from '../../api/read-only-storage.ts';
-import type { ResourceStorage } from '../../api/resource-storage.ts';
+import { type ResourceStorage, readOnlyStorage } from '../../api/resource-storage.ts';
 import type { Clock } from '../../clock.ts';
 import { parseUsage, USAGE_ANNOTATION } from '../../fleet/nodes/node-usage.ts';
 import type { Item, ItemReader, ItemStore } from '../../store/item-store.ts';

@@ -6,7 +6,7 @@
  */
 import { withoutNulls } from '../../kubernetes/normal-form.ts';
 import type { PrepareContext } from '../descriptor.ts';
-import { type Prepare, preparesStatus } from '../prepare.ts';
+import { type Prepare, preparesStatus } from '../served-kind.ts';
 import type { KubeObject, PersistentVolumeClaimSpec, PersistentVolumeSpec } from '../types.ts';
 import { CLAIM_PROTECTION, VOLUME_PROTECTION } from './annotations.ts';
 import { wantsDefaultClass } from './binding.rule.ts';

@@ -4,7 +4,7 @@ import { ageColumn, nameColumn, textColumn } from '../../kubernetes/columns.ts';
 import { withoutEmpty, withoutNulls } from '../../kubernetes/normal-form.ts';
 import type { LabelSelectorSpec } from '../../kubernetes/selectors.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
-import { preparesSpecAndStatus } from '../prepare.ts';
+import { preparesSpecAndStatus } from '../served-kind.ts';
 import type { IntOrString, KubeObject, KubePodDisruptionBudget } from '../types.ts';
 import { DISRUPTION_BUDGETS, POLICY_GROUP } from './resource.ts';
 import { validateDisruptionBudget } from './validate.ts';

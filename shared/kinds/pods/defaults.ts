@@ -16,7 +16,7 @@ import {
 } from '../../kubernetes/normal-form.ts';
 import { canonicalTime, formatTime } from '../../kubernetes/time.ts';
 import type { PrepareContext } from '../descriptor.ts';
-import type { Prepare } from '../prepare.ts';
+import type { Prepare } from '../served-kind.ts';
 import type { KubeObject, KubePod, PodCondition, PodSpec, PodStatus } from '../types.ts';
 import { withLimitDefaults } from './limit-range.ts';
 import { withAccount } from './pod-account.ts';

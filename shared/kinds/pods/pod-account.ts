@@ -4,7 +4,7 @@
  */
 import { MIRROR_POD_ANNOTATION } from '../../access/node-restriction.ts';
 import { defined } from '../../defined.ts';
-import { DEFAULT_ACCOUNT, ROOT_CA } from '../namespaces/content-names.ts';
+import { DEFAULT_ACCOUNT, ROOT_CA } from '../namespace-contents.ts';
 import type { Container, KubeObject, KubePod, KubeServiceAccount, PodSpec, Volume } from '../types.ts';
 import { referencesOf } from './pod-references.ts';
 

@@ -1,6 +1,6 @@
 import { freshMetadata, inheritMetadata, typed, withoutEmpty } from '../../kubernetes/normal-form.ts';
 import { DEFAULT_PREEMPTION_POLICY } from '../pods/pod-priority.ts';
-import type { Prepare } from '../prepare.ts';
+import type { Prepare } from '../served-kind.ts';
 import type { KubeObject, KubePriorityClass } from '../types.ts';
 import { SCHEDULING_GROUP } from './resource.ts';
 
@@ -18,3 +18,17 @@ export const preparePriorityClass: Prepare = {
     storedForm({ ...object, metadata: { ...freshMetadata(object.metadata), generation: 1 } }),
   prepareForUpdate: (next, old) => storedForm({ ...next, metadata: inheritMetadata(next.metadata, old.metadata) }),
 };
+
+/** Classes every cluster has, by name. */
+export const SYSTEM_PRIORITIES: Readonly<Record<string, number>> = {
+  'system-cluster-critical': 2_000_000_000,
+  'system-node-critical': 2_000_001_000,
+};
+
+/** The two classes every cluster has from the start, without system fields. */
+export const systemPriorityClasses = (): KubeObject[] =>
+  Object.entries(SYSTEM_PRIORITIES).map(([name, value]) =>
+    preparePriorityClass.prepareForCreate({ metadata: { name }, value }, { nowMs: 0 }),
+  );
+
+export const isSystemPriorityClass = (name: string): boolean => Object.hasOwn(SYSTEM_PRIORITIES, name);

@@ -1,8 +1,8 @@
 import type { KindStorage } from '../../api/kind-storage.ts';
 import { withInitialObjects } from '../../api/object-storage.ts';
 import { formatTime } from '../../kubernetes/time.ts';
+import { systemPriorityClasses } from './defaults.ts';
 import { priorityclasses } from './serve.ts';
-import { systemPriorityClasses } from './system-classes.ts';
 
 export const priorityClassStorages: readonly KindStorage[] = [
   [

@@ -4,7 +4,7 @@ import { forbiddenField, immutable, notSupported } from '../../kubernetes/causes
 import type { Cause } from '../../kubernetes/status.ts';
 import { subdomainName, validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
 import type { KubePriorityClass } from '../types.ts';
-import { SYSTEM_PRIORITIES } from './system-classes.ts';
+import { SYSTEM_PRIORITIES } from './defaults.ts';
 
 /** Larger values are reserved for system classes. */
 export const USER_PRIORITY_MAX = 1_000_000_000;

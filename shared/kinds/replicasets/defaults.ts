@@ -1,6 +1,6 @@
 import { withoutEmpty, withoutNulls } from '../../kubernetes/normal-form.ts';
 import { defaultTemplate, withTemplateLabels } from '../pods/template-defaults.ts';
-import { type Prepare, preparesStatus } from '../prepare.ts';
+import { type Prepare, preparesStatus } from '../served-kind.ts';
 import type { KubeReplicationController, ReplicaSetSpec, ReplicationControllerSpec } from '../types.ts';
 import { REPLICA_SETS, REPLICATION_CONTROLLERS } from './resource.ts';
 

@@ -1,8 +1,7 @@
 import { ageColumn, nameColumn, textColumn } from '../../kubernetes/columns.ts';
 import { ageOf, nameOf } from '../cells.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
-import { preparesWhole } from '../prepare.ts';
-import { servedKind } from '../served-kind.ts';
+import { preparesWhole, servedKind } from '../served-kind.ts';
 import type { KubeRuntimeClass } from '../types.ts';
 import { RUNTIME_CLASSES } from './resource.ts';
 import { validateRuntimeClass } from './validate.ts';

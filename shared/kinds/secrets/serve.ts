@@ -3,8 +3,7 @@ import { withoutEmpty } from '../../kubernetes/normal-form.ts';
 import { ageOf, integerColumn, nameOf } from '../cells.ts';
 import { DEFAULT_SECRET_TYPE, validateSecret } from '../configmaps/validate.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
-import { preparesWhole } from '../prepare.ts';
-import { servedKind } from '../served-kind.ts';
+import { preparesWhole, servedKind } from '../served-kind.ts';
 import type { KubeSecret } from '../types.ts';
 import { SECRETS } from './resource.ts';
 

@@ -1,7 +1,7 @@
 import { sameJson } from '../../kubernetes/causes.ts';
 import { withoutEmpty, withoutNulls } from '../../kubernetes/normal-form.ts';
 import { addressFamily } from '../../kubernetes/validate-addresses.ts';
-import { type Prepare, preparesStatus, preparesWhole } from '../prepare.ts';
+import { type Prepare, preparesStatus, preparesWhole } from '../served-kind.ts';
 import type {
   EndpointPort,
   KubeEndpointSlice,

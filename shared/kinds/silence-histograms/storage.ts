@@ -1,8 +1,7 @@
 /** The read-only storage of SilenceHistograms: rows of one partition, in order of time. */
 
 import type { KindStorage } from '../../api/kind-storage.ts';
-import { readOnlyStorage } from '../../api/read-only-storage.ts';
-import type { ResourceStorage } from '../../api/resource-storage.ts';
+import { type ResourceStorage, readOnlyStorage } from '../../api/resource-storage.ts';
 import { uidOfName } from '../../api/uid-of-name.ts';
 import type { Clock } from '../../clock.ts';
 import { defined } from '../../defined.ts';

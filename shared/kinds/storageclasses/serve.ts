@@ -3,8 +3,7 @@ import { ageOf, booleanColumn, nameOf } from '../cells.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
 import { isDefaultClass } from '../persistentvolumes/binding.rule.ts';
 import { validateStorageClass } from '../persistentvolumes/validate.ts';
-import { preparesWhole } from '../prepare.ts';
-import { servedKind } from '../served-kind.ts';
+import { preparesWhole, servedKind } from '../served-kind.ts';
 import type { KubeStorageClass } from '../types.ts';
 import { STORAGE_CLASSES } from './resource.ts';
 

@@ -10,9 +10,8 @@
  * is one read unit per CHECK_MS, and only while writes arrive. Heartbeats do not come here.
  */
 
-import type { ListPage, ListQuery } from '../../api/resource-storage.ts';
-import { defined } from '../../defined.ts';
-import type { ChangeLog } from '../../store/change-log.ts';
+import type { ListPage, ListQuery } from '../api/resource-storage.ts';
+import { defined } from '../defined.ts';
 import type {
   KubeMutatingAdmissionPolicy,
   KubeMutatingAdmissionPolicyBinding,
@@ -20,7 +19,8 @@ import type {
   KubeObject,
   KubeValidatingAdmissionPolicy,
   KubeValidatingAdmissionPolicyBinding,
-} from '../types.ts';
+} from '../kinds/types.ts';
+import type { ChangeLog } from '../store/change-log.ts';
 
 /** Age of the last check until which a write needs no other. Milliseconds. */
 export const CHECK_MS = 5_000;

@@ -8,17 +8,17 @@
  */
 
 import { createHash } from 'node:crypto';
-import { type AccessEntry, type CallerIdentity, mapIdentity } from '../../../shared/access/access-entry.ts';
-import type { Authentication } from '../../../shared/access/authenticator.ts';
-import type { BearerScheme } from '../../../shared/access/bearer.ts';
-import { boundedMemory } from '../../../shared/access/bearer.ts';
+import { type AccessEntry, type CallerIdentity, mapIdentity } from '../../shared/access/access-entry.ts';
+import type { Authentication } from '../../shared/access/authenticator.ts';
+import type { BearerScheme } from '../../shared/access/bearer.ts';
+import { boundedMemory } from '../../shared/access/bearer.ts';
 import {
   CALLER_IDENTITY_PREFIX,
   CLUSTER_HEADER,
   readCallerIdentityToken,
-} from '../../../shared/access/caller-identity-token.ts';
-import { defined } from '../../../shared/defined.ts';
-import * as status from '../../../shared/kubernetes/status.ts';
+} from '../../shared/access/caller-identity-token.ts';
+import { defined } from '../../shared/defined.ts';
+import * as status from '../../shared/kubernetes/status.ts';
 
 /** Maximum lifetime of a positive verdict. */
 const VERDICT_SECONDS = 300;

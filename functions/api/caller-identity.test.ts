@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { callerIdentityToken } from '../../../cli/caller-identity.ts';
-import { standInSts } from '../../../test/support/sts.ts';
+import { callerIdentityToken } from '../../cli/caller-identity.ts';
+import { standInSts } from '../../test/support/sts.ts';
 import { callerIdentityTokens } from './caller-identity.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1, 12);

@@ -1,12 +1,12 @@
 import { createHmac, createPublicKey, generateKeyPairSync, sign, verify } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { ACCOUNT_ISSUER, type AccountTokenContent } from '../../../shared/access/account-token.ts';
-import type { ProcessKey } from '../../../shared/access/process-key.ts';
-import { keepAccountKey } from '../../../shared/access/process-key-store.ts';
-import { readPublicKey } from '../../../shared/access/public-keys.ts';
-import type { KubeObject } from '../../../shared/kinds/types.ts';
-import { type ApiAnswer, type ApiInMemory, apiInMemory, MERGE } from '../../../test/support/api-in-memory.ts';
+import { type ApiAnswer, type ApiInMemory, apiInMemory, MERGE } from '../../test/support/api-in-memory.ts';
+import type { KubeObject } from '../kinds/types.ts';
+import { ACCOUNT_ISSUER, type AccountTokenContent } from './account-token.ts';
 import { accountTokenIssuer, accountTokens } from './account-tokens.ts';
+import type { ProcessKey } from './process-key.ts';
+import { keepAccountKey } from './process-key-store.ts';
+import { readPublicKey } from './public-keys.ts';
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
 const ACCOUNTS = '/api/v1/namespaces/a/serviceaccounts';
