@@ -253,6 +253,20 @@ describe('the listener', () => {
     await until(() => isReturned, { withinMs: 30_000, what: 'the end of the parts' });
   });
 
+  it('ends a stream that breaks with an error over HTTP/2, not as a whole answer', async () => {
+    async function* lines() {
+      yield 'a part\n';
+      throw new Error('ours');
+    }
+    const { url, errors } = await listening(async () => ({ head: TEXT, lines: lines() }));
+    const session = connectHttp2(url, { ca });
+    onTestFinished(() => session.close());
+    const stream = session.request({ ':path': '/' });
+    stream.resume();
+    await expect(once(stream, 'close')).rejects.toThrow('NGHTTP2_INTERNAL_ERROR');
+    expect(errors).toMatchObject([{ message: 'ours' }]);
+  });
+
   it('a fault of ours breaks the connection of its client alone, and is logged', async () => {
     const { url, errors } = await listening(async ({ path }) => {
       if (path === '/fault') throw new Error('ours');

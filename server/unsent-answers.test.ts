@@ -14,7 +14,9 @@ function answers() {
     vi.useRealTimers();
   });
   const hold = (address: string, bytes: number) => {
-    const response = Object.assign(new EventEmitter(), { stream: { destroy: () => void response.emit('close') } });
+    const response = Object.assign(new EventEmitter(), {
+      stream: { close() {}, destroy: () => void response.emit('close') },
+    });
     return { response, isHeld: unsent.hold(response as unknown as Http2ServerResponse, address, bytes) };
   };
   return { hold, onCut };

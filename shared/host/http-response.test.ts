@@ -7,7 +7,7 @@ afterEach(() => void vi.useRealTimers());
 
 const responseOf = (accepts: boolean) => {
   const written: (string | Buffer)[] = [];
-  const stream = { destroy: vi.fn() };
+  const stream = { close() {}, destroy: vi.fn() };
   const write = (part: string | Buffer) => written.push(part) > 0 && accepts;
   const response = Object.assign(new EventEmitter(), { write, stream }) as unknown as Http2ServerResponse;
   return { response, written, stream };

@@ -1,6 +1,6 @@
 /** Writing the response of a listener of HTTP/1.1 and HTTP/2. */
 import { ServerResponse } from 'node:http';
-import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+import { constants, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
 
 /** Part of a body that is written at a time: characters of a text, or bytes. */
 const PART_LENGTH = 65_536;
@@ -20,8 +20,13 @@ export function leaveRequest(request: Http2ServerRequest, response: Http2ServerR
 /** The client can then distinguish a broken answer from a complete one. */
 export function breakOff(response: Http2ServerResponse): void {
   const http1 = asHttp1(response);
-  if (http1 === undefined) response.stream.destroy();
-  else http1.destroy();
+  if (http1 !== undefined) {
+    http1.destroy();
+    return;
+  }
+  // Its end alone would have the code of success. What is written, but not sent, is freed by `destroy`.
+  response.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+  response.stream.destroy();
 }
 
 /**
