@@ -35,6 +35,8 @@ interface PodEvictorInputs {
     readonly timer?: EvictionTimer | undefined;
     readonly gate: readonly GateReason[];
     readonly freshSinceMs: number;
+    /** Absent: there was none. */
+    readonly totalDisruption?: boolean | undefined;
     /** Only with a pod that has an `offlineStopMs`. */
     readonly signs?: NodeSigns | undefined;
     readonly policy: RecordedPolicy;
@@ -63,13 +65,14 @@ export function podEvictionDraft(
     readonly timer: EvictionTimer | undefined;
     readonly gate: GateVerdict;
     readonly freshSinceMs: number;
+    readonly totalDisruption?: boolean | undefined;
     readonly signs?: NodeSigns | undefined;
   },
   nowMs: number,
   policy: Policy,
 ): PodEvictorDraft {
   const atMs = 'atMs' in decision ? decision.atMs : undefined;
-  const { nodeName, taints, pod, timer, gate, freshSinceMs } = world;
+  const { nodeName, taints, pod, timer, gate, freshSinceMs, totalDisruption } = world;
   const signs = pod?.offlineStopMs === undefined ? undefined : world.signs;
   const isDone = decision.kind === 'delete' || decision.kind === 'remove';
   const what = pod?.terminating === true ? 'removal' : 'eviction';
@@ -86,7 +89,7 @@ export function podEvictionDraft(
     rule: 'podEviction',
     inputs: {
       nodeName,
-      ...defined({ taints, pod, timer, signs }),
+      ...defined({ taints, pod, timer, signs, totalDisruption }),
       gate: recordedGate(gate),
       freshSinceMs,
       policy: policyPart(policy, 'nodeMonitorGracePeriodSeconds'),
@@ -96,7 +99,7 @@ export function podEvictionDraft(
 }
 
 export const podEvictorReplay: ReplayRules<PodEvictorInputs> = {
-  podEviction({ nodeName, taints, pod, timer, gate, freshSinceMs, signs, policy }, { about, atMs }) {
+  podEviction({ nodeName, taints, pod, timer, gate, freshSinceMs, totalDisruption, signs, policy }, { about, atMs }) {
     const decisions = decidePodEvictions(
       {
         nodeName,
@@ -105,6 +108,7 @@ export const podEvictorReplay: ReplayRules<PodEvictorInputs> = {
         timers: timer === undefined ? [] : [timer],
         gate: gateOf(gate),
         freshSinceMs,
+        totalDisruption,
         signs,
       },
       atMs,

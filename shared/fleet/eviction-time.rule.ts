@@ -61,14 +61,17 @@ export interface EvictionQuestion {
   readonly nowMs: number;
   /**
    * Evictions for our own two taints wait until this time, the end of every node's new grace period after an outage of
-   * the controller (D9). Absent without an outage. Other taints are not delayed.
+   * the controller (D9), or in total disruption. Absent without either. Other taints are not delayed.
    */
   readonly lifecycleNotBeforeMs?: number | undefined;
+  /** The delay is for that reason. */
+  readonly totalDisruption?: boolean | undefined;
 }
 
 /** The verdict over one pod on one node. The reason names the taint and toleration that decided. */
 export function evictionVerdict(question: EvictionQuestion): EvictionVerdict {
-  const { taints, tolerations, boundAtMs, nowMs, lifecycleNotBeforeMs } = question;
+  const { taints, tolerations, boundAtMs, nowMs, lifecycleNotBeforeMs, totalDisruption = false } = question;
+  const delay = totalDisruption ? 'total disruption, which removes it' : 'the grace period after a controller outage';
   if (boundAtMs === undefined) return { kind: 'none', reason: 'pod is not bound' };
   if (taints.length === 0) return { kind: 'none', reason: 'node has no NoExecute taint' };
 
@@ -84,7 +87,7 @@ export function evictionVerdict(question: EvictionQuestion): EvictionVerdict {
     const atMs = waits ? Math.max(plainMs, lifecycleNotBeforeMs) : plainMs;
     if (earliest !== undefined && earliest.atMs <= atMs) continue;
     const how = toleration === undefined ? 'not tolerated' : `tolerated for ${time.seconds} s`;
-    const grace = atMs > plainMs ? ', delayed by the grace period after a controller outage' : '';
+    const grace = atMs > plainMs ? `, delayed by ${delay}` : '';
     earliest = { kind: 'due', atMs, taintKey: taint.key, reason: `${taint.key} is ${how}${grace}` };
   }
   return earliest ?? { kind: 'never', reason: 'every NoExecute taint is tolerated for ever' };

@@ -103,6 +103,20 @@ describe('decidePodEvictions', () => {
     ]);
   });
 
+  it('evicts no pod for our own taints in total disruption, which removes them, and any for another taint', () => {
+    const silent = { ...world, taints: [{ key: 'node.kubernetes.io/unreachable', value: '', addedAtMs: 0 }] };
+    const inDisruption = { totalDisruption: true, timers: [timer] };
+    expect(decidePodEvictions({ ...silent, ...inDisruption }, 50_000)).toMatchObject([
+      { kind: 'move', fromMs: 10_000, atMs: 90_000, reason: expect.stringContaining('total disruption') },
+    ]);
+    const drained = {
+      ...world,
+      taints: [{ key: 'drained', value: '', addedAtMs: 0 }],
+      pods: [{ ...pod, tolerations: [] }],
+    };
+    expect(decidePodEvictions({ ...drained, ...inDisruption }, 50_000)).toMatchObject([{ kind: 'delete' }]);
+  });
+
   it('drops timers of a deleted node, of a deleted pod, of a terminating pod and of a pod on another node', () => {
     const reasonOf = (over: Partial<EvictionWorld>) =>
       decidePodEvictions({ ...world, timers: [timer], ...over }, 50_000).map(

@@ -19,6 +19,7 @@ import type { EventText } from '../events/event-text.ts';
 import type { Toleration } from '../kubernetes/kubernetes.ts';
 import { rfc3339 } from '../kubernetes/rfc3339.ts';
 import {
+  type EvictionQuestion,
   type EvictionVerdict,
   evictionVerdict,
   type NodeSigns,
@@ -140,6 +141,11 @@ export interface EvictionWorld {
    * period is over our own two taints evict no pod: its node may be about to send a heartbeat.
    */
   readonly freshSinceMs: number;
+  /**
+   * In total disruption node-monitor removes our own two taints, when it has marked nodes and pods. Until then they
+   * evict no pod, as if they were removed. Absent: there is none.
+   */
+  readonly totalDisruption?: boolean | undefined;
   /** Absent: no pod has an `offlineStopMs`, so the digest is not read, or there is none. */
   readonly signs?: NodeSigns | undefined;
 }
@@ -189,8 +195,11 @@ export function decidePodEvictions(
   const decisions: PodEvictionDecision[] = [];
   const timersByUid = new Map(world.timers.map((timer) => [timer.podUid, timer]));
   const settled = new Set<string>();
+  const { freshSinceMs, totalDisruption } = world;
+  const delayedSinceMs = totalDisruption === true ? nowMs : freshSinceMs;
   const lifecycleNotBeforeMs =
-    world.freshSinceMs > 0 ? world.freshSinceMs + policy.nodeMonitorGracePeriodSeconds * 1_000 : undefined;
+    delayedSinceMs > 0 ? delayedSinceMs + policy.nodeMonitorGracePeriodSeconds * 1_000 : undefined;
+  const at = { nowMs, lifecycleNotBeforeMs, totalDisruption };
 
   // D7: the timers of a deleted node are dropped below. Pod garbage collection deletes its pods.
   const here = world.taints === undefined ? [] : world.pods.filter((pod) => pod.nodeName === world.nodeName);
@@ -199,13 +208,13 @@ export function decidePodEvictions(
     const timer = timersByUid.get(pod.uid);
     if (pod.siteHub !== undefined) {
       if (pod.terminating || timer !== undefined) continue;
-      const verdict = evictionVerdict({ ...pod, taints: world.taints ?? [], nowMs, lifecycleNotBeforeMs });
+      const verdict = evictionVerdict({ ...pod, taints: world.taints ?? [], ...at });
       if (verdict.kind !== 'due') continue;
       const reason = `${verdict.reason}; left to ${pod.siteHub}, the hub of its site`;
       decisions.push({ kind: 'leave', ...targetOf(pod, reason), atMs: verdict.atMs });
       continue;
     }
-    const verdict = verdictOn(pod, world, { nowMs, lifecycleNotBeforeMs });
+    const verdict = verdictOn(pod, world, at);
     if (verdict === undefined) continue;
     settled.add(pod.uid);
     const target = targetOf(pod, verdict.reason);
@@ -280,7 +289,7 @@ const targetOf = ({ namespace, name, uid }: EvictablePod, reason: string): Targe
 function verdictOn(
   { terminating, offlineStopMs, tolerations, boundAtMs }: EvictablePod,
   { taints = [], signs, freshSinceMs }: EvictionWorld,
-  at: { readonly nowMs: number; readonly lifecycleNotBeforeMs: number | undefined },
+  at: Pick<EvictionQuestion, 'nowMs' | 'lifecycleNotBeforeMs' | 'totalDisruption'>,
 ): EvictionVerdict | undefined {
   if (!terminating) return evictionVerdict({ taints, tolerations, boundAtMs, ...at });
   return offlineStopMs === undefined ? undefined : removalVerdict({ offlineStopMs, taints, signs, freshSinceMs });

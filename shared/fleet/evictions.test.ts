@@ -4,6 +4,7 @@ import type { KubeObject } from '../kinds/types.ts';
 import { type ItemStore, StoreFault } from '../store/item-store.ts';
 import { workDependencies } from '../ticks/dependencies.ts';
 import { evictPods } from './evictions.ts';
+import { stateKey } from './fleet-store.ts';
 
 const TAINT = { key: 'example.com/maintenance', effect: 'NoExecute' as const };
 
@@ -112,6 +113,20 @@ describe('pods that are due at once', () => {
     });
     await evictPods(dependencies, 'a-0', { nowMs: fleet.nowMs(), state: await dependencies.fleet.readState() });
   };
+
+  it('stay in total disruption while our own taint is not removed yet', async () => {
+    const fleet = await fleetWithPods('web');
+    const taints = [{ key: 'node.kubernetes.io/unreachable', effect: 'NoExecute' as const }];
+    await fleet.changeNode('a-0', (node) => ({ ...node, spec: { ...node.spec, taints } }));
+    const evictIn = async (total: boolean): Promise<boolean> => {
+      const disruption = JSON.stringify({ total, sinceMs: 0, freshSinceMs: 0 });
+      await fleet.tables.write({ kind: 'update', key: stateKey, set: { disruption } });
+      await evict(fleet);
+      return isDeleted(fleet, 'web');
+    };
+    expect(await evictIn(true)).toBe(false);
+    expect(await evictIn(false)).toBe(true);
+  });
 
   it('are deleted in parts of a hundred, and the others are due then', async () => {
     const pods = names(103);

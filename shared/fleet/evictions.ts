@@ -144,6 +144,7 @@ export async function evictPods(
       timers: before.timers.filter(({ namespace, name }) => changed?.has(`${namespace}/${name}`) !== false),
       gate: gateVerdictFor(state.gate, { nowMs, policy }),
       freshSinceMs: state.gate.freshSinceMs,
+      ...(state.disruption.total && { totalDisruption: true }),
       signs: health && signsOf(health),
     };
     const ofNode = policyOf(policy, node?.metadata.annotations?.[PROFILE_ANNOTATION]);
