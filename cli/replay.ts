@@ -10,10 +10,10 @@ import { type VolumeDetacherDraft, volumeDetacherReplay } from '../functions/pod
 import { type SchedulerDraft, schedulerReplay } from '../functions/scheduler/decisions.ts';
 import { type CronJobDraft, cronJobReplay } from '../functions/workloads/cronjobs/decisions.ts';
 import { type DaemonSetDraft, daemonSetReplay } from '../functions/workloads/daemonsets/decisions.ts';
+import { type RolloutDraft, rolloutReplay } from '../functions/workloads/decisions.ts';
 import { type DeploymentDraft, deploymentReplay } from '../functions/workloads/deployments/decisions.ts';
 import { type CollectorDraft, collectorReplay } from '../functions/workloads/garbage-collector/decisions.ts';
 import { type JobDraft, jobReplay } from '../functions/workloads/jobs/decisions.ts';
-import { type RolloutDraft, rolloutReplay } from '../functions/workloads/pods/decisions.ts';
 import { type ReplicaSetDraft, replicaSetReplay } from '../functions/workloads/replicasets/decisions.ts';
 import { type StatefulSetDraft, statefulSetReplay } from '../functions/workloads/statefulsets/decisions.ts';
 import { canonical, type DecisionRecord, type Outcome, sumOf } from '../shared/decisions/decision-record.ts';

@@ -1,5 +1,5 @@
 /**
- * Starts the due retries of works that object-stream parked (functions/object-stream/parked-works.ts). evictor does it,
+ * Starts the due retries of works that object-stream parked (functions/object-stream/work.ts). evictor does it,
  * because node-monitor wakes it while one is due; it neither knows nor does the works. A row that is retried for two
  * hours without a result is given up.
  *

@@ -29,8 +29,8 @@ import { addNoExecute, wantedNoExecute } from '../../shared/fleet/nodes/node-tai
 import { reportUnwritable } from '../../shared/fleet/nodes/report-unwritable.ts';
 import { zoneDimension } from '../../shared/functions/tick-metrics.ts';
 import type { KubeNode } from '../../shared/kinds/types.ts';
-import { all, holds } from '../../shared/store/attributes.ts';
 import type { TransactWrite, UpdateWrite } from '../../shared/store/item-store.ts';
+import { all, holds } from '../../shared/store/layout.ts';
 import { groupedBy, inParts, type WorkBudget, workThrough, workUntil } from '../../shared/ticks/bounded-work.ts';
 import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';
 import type { ParkedRow } from '../../shared/ticks/parked-store.ts';

@@ -13,7 +13,6 @@
  */
 import { defined } from '../../shared/defined.ts';
 import type { BlockRange } from '../../shared/fleet/cidrs/cidr-set.ts';
-import { any, is } from '../../shared/store/attributes.ts';
 import {
   type DeleteWrite,
   type Item,
@@ -22,6 +21,7 @@ import {
   type PutWrite,
   StoreFault,
 } from '../../shared/store/item-store.ts';
+import { any, is } from '../../shared/store/layout.ts';
 
 const BLOCK_PREFIX = 'b#';
 const RANGE_PREFIX = 'r#';

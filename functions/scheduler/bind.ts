@@ -39,8 +39,8 @@ import { mayHaveSiteHub, SITE_POLICIES_MAX, withSiteHub } from '../../shared/kin
 import type { KubePersistentVolumeClaim, KubePod, KubeSitePolicy, ObjectRef } from '../../shared/kinds/types.ts';
 import { advanceOrder } from '../../shared/scheduling/queue-store.ts';
 import { SCHEDULER_NAME, type SchedulablePod } from '../../shared/scheduling/world.rule.ts';
-import { is } from '../../shared/store/attributes.ts';
 import { type CheckWrite, StoreFault, type TransactWrite } from '../../shared/store/item-store.ts';
+import { is } from '../../shared/store/layout.ts';
 import { resourceVersionOf } from '../../shared/store/object-record.ts';
 import { type CommitOutcome, type ObjectWrite, objectKey } from '../../shared/store/object-store.ts';
 import { textHash } from '../../shared/text.ts';

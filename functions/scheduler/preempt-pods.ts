@@ -14,7 +14,7 @@ import { shardsOf } from '../../shared/kinds/resources.ts';
 import type { KubeObject, KubePod, KubePodDisruptionBudget, ObjectRef } from '../../shared/kinds/types.ts';
 import { selectorFromSpec } from '../../shared/kubernetes/selectors.ts';
 import { SCHEDULER_NAME, type SchedulablePod } from '../../shared/scheduling/world.rule.ts';
-import { is } from '../../shared/store/attributes.ts';
+import { is } from '../../shared/store/layout.ts';
 import { resourceVersionOf } from '../../shared/store/object-record.ts';
 import { objectKey } from '../../shared/store/object-store.ts';
 import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';

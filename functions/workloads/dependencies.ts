@@ -7,9 +7,7 @@ import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';
 import { type NodeCopy, nodeCopy } from './daemonsets/node-copy.ts';
 import { type Announcements, announcements } from './endpoints/announcements.ts';
 import { type NodeZones, nodeZones } from './endpoints/node-zones.ts';
-import { type KnownSelectors, knownSelectors } from './pods/known-selectors.ts';
-import { listObjects } from './pods/list-objects.ts';
-import { type SpacedCounts, spacedCounts } from './pods/spaced-counts.ts';
+import { type KnownSelectors, knownSelectors, listObjects, type SpacedCounts, spacedCounts } from './object-lists.ts';
 
 export interface WorkloadPorts {
   /** Certificates in PEM that clients in pods trust. Absent: none are published. */

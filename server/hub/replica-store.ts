@@ -46,7 +46,6 @@ import { defined } from '../../shared/defined.ts';
 import { clusterObjects, findStored, selectableFieldsOf, shardsOf } from '../../shared/kinds/resources.ts';
 import { expirySeconds } from '../../shared/kinds/stored-resource.ts';
 import type { KubeObject, ObjectRef } from '../../shared/kinds/types.ts';
-import { changeOf, json, number, type RowValues, readRow, text } from '../../shared/store/attributes.ts';
 import {
   type ItemKey,
   type ItemStore,
@@ -59,12 +58,18 @@ import {
 } from '../../shared/store/item-store.ts';
 import {
   ALONE,
+  changeOf,
   headPartition,
+  json,
   logPartition,
+  number,
   objectPartition,
   objectSortKey,
   ownedPartition,
   RESOURCE_VERSIONS_PER_MS,
+  type RowValues,
+  readRow,
+  text,
 } from '../../shared/store/layout.ts';
 import { HEAD, OBJECT, objectOf, objectText, refOf, resourceVersionOf } from '../../shared/store/object-record.ts';
 import { COMMIT_OBJECTS_MAX, type IssuedWrite, issuedItems } from '../../shared/store/object-store.ts';

@@ -7,11 +7,9 @@
  * A use is counted by a conditional update in the transaction that writes the identity, so there are never more
  * identities than uses, even for concurrent requests.
  */
-
 import { defined } from '../defined.ts';
-import { all, is } from '../store/attributes.ts';
 import type { Item, ItemKey, ItemStore, UpdateWrite } from '../store/item-store.ts';
-import { RESOURCE_VERSIONS_PER_MS } from '../store/layout.ts';
+import { all, is, RESOURCE_VERSIONS_PER_MS } from '../store/layout.ts';
 import type { BootstrapToken, BootstrapTokens } from './bootstrap-token.ts';
 
 const PARTITION = 'bootstrap-tokens';

@@ -8,9 +8,7 @@
  * All keys of a node are one item, so a sign-in reads one item and a revocation deletes one. The heartbeat function may
  * read only partitions with this prefix (cdk/lib/nodekeeper-cluster.ts).
  */
-
 import { defined } from '../defined.ts';
-import { is } from '../store/attributes.ts';
 import {
   type Item,
   type ItemKey,
@@ -20,7 +18,7 @@ import {
   StoreFault,
   type TransactWrite,
 } from '../store/item-store.ts';
-import { RESOURCE_VERSIONS_PER_MS, shardOf } from '../store/layout.ts';
+import { is, RESOURCE_VERSIONS_PER_MS, shardOf } from '../store/layout.ts';
 import { mergePages } from '../store/merge-pages.ts';
 import type { NodeKey } from './node-identity.ts';
 import type { NodeKeys } from './node-keys.ts';

@@ -9,11 +9,9 @@
  * TTL deletes old keys; readers compare throughMs to know whether a key has expired. A principal that may write a
  * partition can sign in with its keys, so each partition has its own grant (cdk/lib/table-actions.ts).
  */
-
 import { defined } from '../defined.ts';
-import { is } from '../store/attributes.ts';
 import { type Item, type ItemKey, type ItemReader, type ItemStore, StoreFault } from '../store/item-store.ts';
-import { ALONE } from '../store/layout.ts';
+import { ALONE, is } from '../store/layout.ts';
 import type { AccountKeys } from './account-tokens.ts';
 import type { NodePublicKey } from './node-identity.ts';
 import { type ProcessKey, withProbeKey } from './process-key.ts';

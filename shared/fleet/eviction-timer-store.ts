@@ -14,7 +14,7 @@
  * changed parts are written. Beyond TIMERS_BYTES_MAX the earliest timers are stored. The later ones are decided again
  * from the current state when an earlier one is due.
  */
-import { is } from '../store/attributes.ts';
+
 import {
   type Condition,
   type Item,
@@ -24,7 +24,7 @@ import {
   StoreFault,
   type TransactWrite,
 } from '../store/item-store.ts';
-import { ALONE, shardOf } from '../store/layout.ts';
+import { ALONE, is, shardOf } from '../store/layout.ts';
 import { utf8Bytes } from '../text.ts';
 import { DUE_DIGITS, type DueRows, dueText, throughDue } from '../ticks/due-rows.ts';
 import type { EvictionTimer } from './eviction.rule.ts';

@@ -21,6 +21,19 @@
  */
 import { defined } from '../defined.ts';
 import {
+  type CheckWrite,
+  controlPages,
+  type DeleteWrite,
+  type Item,
+  type ItemKey,
+  type ItemPosition,
+  type ItemStore,
+  type PutWrite,
+  type UpdateWrite,
+  type Write,
+} from '../store/item-store.ts';
+import {
+  ALONE,
   type Attribute,
   all,
   any,
@@ -35,20 +48,7 @@ import {
   readRow,
   text,
   word,
-} from '../store/attributes.ts';
-import {
-  type CheckWrite,
-  controlPages,
-  type DeleteWrite,
-  type Item,
-  type ItemKey,
-  type ItemPosition,
-  type ItemStore,
-  type PutWrite,
-  type UpdateWrite,
-  type Write,
-} from '../store/item-store.ts';
-import { ALONE } from '../store/layout.ts';
+} from '../store/layout.ts';
 import { CLAIMED_SECONDS, type ClaimedSlot, claimSlot, slotStartMs } from '../ticks/tick.ts';
 import type { QueuedNode, ZoneRecord } from './fleet-records.ts';
 import { type GateRecord, type Probe, type ProfileGate, UNTRIED_GATE } from './gate.ts';

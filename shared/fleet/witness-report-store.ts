@@ -13,8 +13,9 @@
  *
  * Concurrency: reports of one reporter are ordered by receipt time. A later one is never replaced by an earlier one.
  */
-import { below, holds, number } from '../store/attributes.ts';
+
 import type { DeleteWrite, Item, ItemKey, ItemStore, ItemUpdater, UpdateWrite } from '../store/item-store.ts';
+import { below, holds, number } from '../store/layout.ts';
 import { REPORT_VALID_MS, type SilenceReport, type SilentMachines } from './silent-machines.ts';
 
 const PARTITION = 'witnesses';

@@ -14,8 +14,8 @@
  * continues.
  */
 import { defined } from '../defined.ts';
-import { all, any, is, lacks } from '../store/attributes.ts';
 import { controlPages, type Item, type ItemKey, type ItemStore, type UpdateWrite } from '../store/item-store.ts';
+import { all, any, is, lacks } from '../store/layout.ts';
 import { peekTurn, type Turn, turnOf } from '../ticks/due-rows.ts';
 import type { PluginName } from './filter.rule.ts';
 import type { WaitingPod } from './queue.rule.ts';

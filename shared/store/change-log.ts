@@ -43,14 +43,16 @@
  */
 import type { Clock } from '../clock.ts';
 import { defined } from '../defined.ts';
-import { below, changeOf, readRow } from './attributes.ts';
 import { type Item, type ItemKey, type ItemStore, itemBytes, StoreFault } from './item-store.ts';
 import {
   ALONE,
+  below,
+  changeOf,
   headPartition,
   LOG_RETENTION_SECONDS,
   logPartition,
   RESOURCE_VERSIONS_PER_MS,
+  readRow,
   resourceVersionKey,
 } from './layout.ts';
 import { HEAD, type LogEntry, logEntries, type ObjectChange } from './object-record.ts';

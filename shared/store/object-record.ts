@@ -7,9 +7,19 @@
 import { defined } from '../defined.ts';
 import type { KubeObject, KubePod, ObjectRef } from '../kinds/types.ts';
 import { jsonEqual } from '../kubernetes/json.ts';
-import { changeOf, flag, number, packable, present, type RowValues, readRow, text, word } from './attributes.ts';
 import type { Item } from './item-store.ts';
-import { TTL_ATTRIBUTE } from './layout.ts';
+import {
+  changeOf,
+  flag,
+  number,
+  packable,
+  present,
+  type RowValues,
+  readRow,
+  TTL_ATTRIBUTE,
+  text,
+  word,
+} from './layout.ts';
 import { packObjectText, type StoredText, unpackText } from './packed-text.ts';
 
 export type ChangeType = 'ADDED' | 'MODIFIED' | 'DELETED';

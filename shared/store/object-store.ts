@@ -16,7 +16,6 @@ import type { Clock } from '../clock.ts';
 import { defined } from '../defined.ts';
 import type { KubeObject, ObjectRef } from '../kinds/types.ts';
 import { utf8Bytes } from '../text.ts';
-import { any, below, changeOf, holds, namesOf, readRow } from './attributes.ts';
 import {
   type Condition,
   ITEM_BYTES_MAX,
@@ -32,13 +31,19 @@ import {
 } from './item-store.ts';
 import {
   ALONE,
+  any,
+  below,
+  changeOf,
   headPartition,
+  holds,
   LOG_RETENTION_SECONDS,
   logPartition,
+  namesOf,
   nodePodsPartition,
   objectPartition,
   objectSortKey,
   RESOURCE_VERSIONS_PER_MS,
+  readRow,
   resourceVersionKey,
   shardOf,
 } from './layout.ts';

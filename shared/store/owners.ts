@@ -7,10 +7,8 @@
  * Which objects an owner has: one item per ownerReference, in the partition of the owner's uid. It is written in the
  * commit that writes the reference, so it is never behind the object. A change of status costs nothing here.
  */
-
 import { defined } from '../defined.ts';
 import type { KubeObject, ObjectRef } from '../kinds/types.ts';
-import { is, lacks } from './attributes.ts';
 import {
   type Item,
   type ItemKey,
@@ -19,7 +17,7 @@ import {
   type TransactWrite,
   type UpdateWrite,
 } from './item-store.ts';
-import { ALONE, objectSortKey, ownedPartition } from './layout.ts';
+import { ALONE, is, lacks, objectSortKey, ownedPartition } from './layout.ts';
 import { refOf } from './object-record.ts';
 
 const keyOf = (ownerUid: string): ItemKey => ({ table: 'control', pk: `owner#${ownerUid}`, sk: ALONE });

@@ -10,9 +10,17 @@
  */
 import { createHash } from 'node:crypto';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
-import { bytes, changeOf, number, present, readRow } from './attributes.ts';
 import { type ItemKey, type ItemStore, StoreFault, type TransactWrite } from './item-store.ts';
-import { LOG_RETENTION_SECONDS, sectionPartition, TTL_ATTRIBUTE } from './layout.ts';
+import {
+  bytes,
+  changeOf,
+  LOG_RETENTION_SECONDS,
+  number,
+  present,
+  readRow,
+  sectionPartition,
+  TTL_ATTRIBUTE,
+} from './layout.ts';
 
 /** Compressed bytes of one part: an item with its keys stays below 400 KB. */
 const PART_BYTES_MAX = 350_000;

@@ -6,9 +6,9 @@
  *
  * `nodekeeper restore` writes another id. A store that was never restored has no row.
  */
-import { changeOf, readRow, text } from './attributes.ts';
+
 import type { ItemKey, ItemReader, ItemStore } from './item-store.ts';
-import { ALONE } from './layout.ts';
+import { ALONE, changeOf, readRow, text } from './layout.ts';
 
 const KEY: ItemKey = { table: 'control', pk: 'history', sk: ALONE };
 const HISTORY = { id: text('i') };

@@ -6,7 +6,7 @@
  *
  *   - not retryable: the record is given up, counted and logged;
  *   - retryable: the work is run once more after the other records of the batch. After that the function decides.
- *     health-stream leaves the work to node-monitor, object-stream parks it (object-stream/parked-works.ts).
+ *     health-stream leaves the work to node-monitor, object-stream parks it (object-stream/work.ts).
  */
 
 import { defined } from '../defined.ts';

@@ -1,5 +1,5 @@
 /**
- * Works of object-stream that failed and are retried later (functions/object-stream/parked-works.ts), in one partition
+ * Works of object-stream that failed and are retried later (functions/object-stream/work.ts), in one partition
  * of the `control` table:
  *
  *   pk `parked` sk `<resource>#[<namespace>/]<name>#<uid>`
@@ -25,10 +25,8 @@
  * Each has a partition of its own, so retries are spread over the lanes of the stream.
  */
 import { defined } from '../defined.ts';
-import { all, any, is, lacks } from '../store/attributes.ts';
-import type { Item, ItemKey, ItemStore } from '../store/item-store.ts';
-import { StoreFault } from '../store/item-store.ts';
-import { ALONE, objectSortKey, RETRY_PREFIX } from '../store/layout.ts';
+import { type Item, type ItemKey, type ItemStore, StoreFault } from '../store/item-store.ts';
+import { ALONE, all, any, is, lacks, objectSortKey, RETRY_PREFIX } from '../store/layout.ts';
 import type { DueRows } from './due-rows.ts';
 
 const PARTITION = 'parked';

@@ -9,7 +9,7 @@ import type { Clock } from '../clock.ts';
 import type { Policy } from '../fleet/policy.ts';
 import { SCHEDULER_PRECISION_SECONDS, TICK_AGE } from '../functions/tick-metrics.ts';
 import type { Meter } from '../observability/log.ts';
-import { below, number } from '../store/attributes.ts';
+import { below, number } from '../store/layout.ts';
 import { type WorkBudget, workUntil } from './bounded-work.ts';
 
 /**

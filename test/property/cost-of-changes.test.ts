@@ -195,7 +195,7 @@ const patched = (name: string, path: string, body: (number: number) => object): 
 
 /**
  * Each reads all pods of its namespace; a claim only when it is deleted. Counts that read over 5,000 objects are spaced
- * (spaced-counts.ts).
+ * (object-lists.ts).
  */
 const COUNTS = {
   persistentvolumeclaims: 'waits for the pods that use it',

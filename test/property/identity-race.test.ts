@@ -7,7 +7,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { targetNodeOf } from '../../functions/workloads/daemonsets/placement.rule.ts';
 import { countsForNode } from '../../functions/workloads/daemonsets/rule.ts';
-import { ownedPodOf } from '../../functions/workloads/pods/owned-pod.rule.ts';
+import { ownedPodOf } from '../../functions/workloads/owned-pods.rule.ts';
 import type { KubePod } from '../../shared/kinds/types.ts';
 import type { ItemChange } from '../../shared/store/memory/item-changes.ts';
 import { objectOf } from '../../shared/store/object-record.ts';

@@ -5,7 +5,7 @@
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { isActive, ownedPodOf } from '../../functions/workloads/pods/owned-pod.rule.ts';
+import { isActive, ownedPodOf } from '../../functions/workloads/owned-pods.rule.ts';
 import type { JobSpec, KubeJob } from '../../shared/kinds/types.ts';
 import type { ItemChange } from '../../shared/store/memory/item-changes.ts';
 import { objectOf } from '../../shared/store/object-record.ts';

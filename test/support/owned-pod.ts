@@ -1,5 +1,5 @@
 /** Pods as their owner reads them, for the order in which it deletes them. */
-import type { OwnedPod } from '../../functions/workloads/pods/owned-pod.rule.ts';
+import type { OwnedPod } from '../../functions/workloads/owned-pods.rule.ts';
 
 /** Bound to n1, running and ready. */
 export const ownedPod = (more: Partial<OwnedPod> = {}): OwnedPod => ({

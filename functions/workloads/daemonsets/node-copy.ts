@@ -4,7 +4,7 @@ import type { Clock } from '../../../shared/clock.ts';
 import type { ItemStore } from '../../../shared/store/item-store.ts';
 import { type ObjectCopy, objectCopy } from '../../../shared/store/object-copy.ts';
 import type { ObjectStore } from '../../../shared/store/object-store.ts';
-import { listObjects } from '../pods/list-objects.ts';
+import { listObjects } from '../object-lists.ts';
 import { type DaemonNode, daemonNodeOf } from './placement.rule.ts';
 
 export type NodeCopy = ObjectCopy<DaemonNode>;

@@ -2,10 +2,10 @@
  * One sync of a DaemonSet: read, decide, apply.
  *
  * At most one pod of a node that is not being deleted, two with a surge. Each transaction is under the claim of the
- * DaemonSet (pods/pod-commits.ts), so the pods of a node are those that were read, or fewer. A Node that was
+ * DaemonSet (pod-commits.ts), so the pods of a node are those that were read, or fewer. A Node that was
  * removed since it was read leaves a pod that the record of the removal deletes.
  *
- * While rollouts are held (pods/hold.rule.ts), a rolling update replaces nothing, and no pod is deleted
+ * While rollouts are held (hold.rule.ts), a rolling update replaces nothing, and no pod is deleted
  * because of a taint of our own.
  */
 import { defined } from '../../../shared/defined.ts';
@@ -19,16 +19,15 @@ import type {
 } from '../../../shared/kinds/types.ts';
 import { selectorFromSpec } from '../../../shared/kubernetes/selectors.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
-import { podNameFor } from '../pods/generated-name.rule.ts';
-import { HELD_RETRY_MS, type HoldReading, readHold, reportHeld } from '../pods/held-rollouts.ts';
-import { podMaker } from '../pods/new-pod.ts';
-import { ownedPodOf } from '../pods/owned-pod.rule.ts';
-import { controllerReference, isCommitted, type SyncReport, syncUnlessOvertaken } from '../pods/owner.ts';
-import { type Applied, createPods, deletePods, type PodOwner } from '../pods/pod-commits.ts';
-import { attemptRevisionedSync, type RevisionedKind, type RevisionedSet } from '../pods/revisioned-set.ts';
-import { hashOf, REVISION_LABEL, surplusRevisions, templateOf } from '../pods/revisions.rule.ts';
-import { deleteRevisions } from '../pods/revisions.ts';
-import { isSameTemplate } from '../pods/template.rule.ts';
+import { HELD_RETRY_MS, type HoldReading, readHold, reportHeld } from '../held-rollouts.ts';
+import { podMaker } from '../new-objects.ts';
+import { ownedPodOf } from '../owned-pods.rule.ts';
+import { controllerReference, isCommitted, type SyncReport, syncUnlessOvertaken } from '../owner.ts';
+import { type Applied, createPods, deletePods, type PodOwner } from '../pod-commits.ts';
+import { attemptRevisionedSync, type RevisionedKind, type RevisionedSet } from '../revisioned-set.ts';
+import { hashOf, REVISION_LABEL, surplusRevisions, templateOf } from '../revisions.rule.ts';
+import { deleteRevisions } from '../revisions.ts';
+import { isSameTemplate, podNameFor } from '../template.rule.ts';
 import { backoffsOfRow, backoffsRow } from './backoff.rule.ts';
 import {
   daemonPodsCreatedDraft,

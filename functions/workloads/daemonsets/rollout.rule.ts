@@ -3,8 +3,8 @@
  * Source: pkg/controller/daemon/update.go (rollingUpdate, updatedDesiredNodeCounts).
  */
 import type { DaemonSetSpec } from '../../../shared/kinds/types.ts';
-import { scaledValue } from '../pods/int-or-percent.rule.ts';
-import { isAvailable } from '../pods/owned-pod.rule.ts';
+import { scaledValue } from '../int-or-percent.rule.ts';
+import { isAvailable } from '../owned-pods.rule.ts';
 import { type DaemonNode, verdictFor } from './placement.rule.ts';
 import { BURST_PODS, type DaemonPod, type DaemonRules, type DaemonWorld, podsByNode } from './rule.ts';
 

@@ -3,7 +3,7 @@
  * Sources: pkg/controller/daemon/{daemon_controller,update}.go.
  */
 import type { KubeDaemonSet } from '../../../shared/kinds/types.ts';
-import { availableAfterMs, isAvailable, type OwnedPod } from '../pods/owned-pod.rule.ts';
+import { availableAfterMs, isAvailable, type OwnedPod } from '../owned-pods.rule.ts';
 import { type Backoffs, backoffOf, isWaiting, withFailure } from './backoff.rule.ts';
 import { type DaemonNode, type Placement, verdictFor } from './placement.rule.ts';
 

@@ -26,8 +26,8 @@ import { formatTime } from '../../../shared/kubernetes/time.ts';
 import { sectionWrites } from '../../../shared/store/section-store.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
 import { deleteKind } from '../namespaces/reconcile.ts';
-import type { SyncReport } from '../pods/owner.ts';
-import { isReleased } from '../pods/tracking.rule.ts';
+import { isReleased } from '../owned-pods.rule.ts';
+import type { SyncReport } from '../owner.ts';
 
 /** Passes of one sync: those that remove objects, and one that finds none. */
 const PASSES_MAX = 3;

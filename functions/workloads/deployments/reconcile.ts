@@ -14,12 +14,12 @@ import { selectorFromSpec } from '../../../shared/kubernetes/selectors.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
 import { COMMIT_OBJECTS_MAX, type ObjectWrite } from '../../../shared/store/object-store.ts';
 import { ownedRefs, readFence } from '../../../shared/store/owners.ts';
+import { deletionWrite } from '../deletion-write.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
-import { candidatesOf, decideClaims } from '../pods/claims.rule.ts';
-import { deletionWrite } from '../pods/deletion-write.ts';
-import { HELD_RETRY_MS, type HoldReading, readHold, reportHeld } from '../pods/held-rollouts.ts';
-import { lastHoldEndedMs } from '../pods/hold.rule.ts';
-import { type Permission, permitted } from '../pods/new-object.ts';
+import { HELD_RETRY_MS, type HoldReading, readHold, reportHeld } from '../held-rollouts.ts';
+import { lastHoldEndedMs } from '../hold.rule.ts';
+import { type Permission, permitted } from '../new-objects.ts';
+import { candidatesOf, decideClaims } from '../owned-pods.rule.ts';
 import {
   isCommitted,
   isNewWithout,
@@ -28,9 +28,9 @@ import {
   syncUnlessOvertaken,
   unchanged,
   withOwners,
-} from '../pods/owner.ts';
-import { commitFirst } from '../pods/pod-commits.ts';
-import { isSameTemplate } from '../pods/template.rule.ts';
+} from '../owner.ts';
+import { commitFirst } from '../pod-commits.ts';
+import { isSameTemplate } from '../template.rule.ts';
 import type { KubeDeployment, KubeReplicaSet } from '../workload-types.ts';
 import { resizeText, setCreatedDraft, setsScaledDraft } from './decisions.ts';
 import { REVISION, revisionsOf, sizedSet } from './revisions.rule.ts';

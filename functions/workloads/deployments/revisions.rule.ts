@@ -6,7 +6,7 @@
 
 import type { KubeObject } from '../../../shared/kinds/types.ts';
 import { parseTimeMs } from '../../../shared/kubernetes/time.ts';
-import { HASH_LABEL, isSameTemplate, templateHash } from '../pods/template.rule.ts';
+import { HASH_LABEL, isSameTemplate, templateHash } from '../template.rule.ts';
 import type { KubeDeployment, KubeReplicaSet, ReplicaSetSpec } from '../workload-types.ts';
 import { fencepostsOf, newSetSize, type SizedSet } from './sizes.rule.ts';
 

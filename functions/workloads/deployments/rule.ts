@@ -2,7 +2,7 @@
  * One sync of a Deployment: which ReplicaSets to create, resize and delete, and its status. Pure.
  * Source: pkg/controller/deployment/{deployment_controller,sync,rolling,recreate}.go.
  *
- * While a rollout is held (pods/hold.rule.ts), availability may only look low because we see too little. Then
+ * While a rollout is held (hold.rule.ts), availability may only look low because we see too little. Then
  * no old ReplicaSet is reduced by a rollout and no history is deleted. A change of spec.replicas by a person is
  * followed.
  */

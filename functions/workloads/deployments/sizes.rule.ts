@@ -3,7 +3,7 @@
  * deployment/util/deployment_util.go.
  */
 
-import { scaledValue } from '../pods/int-or-percent.rule.ts';
+import { scaledValue } from '../int-or-percent.rule.ts';
 import type { DeploymentSpec } from '../workload-types.ts';
 
 /** A ReplicaSet, as these rules see it. */

@@ -9,9 +9,8 @@ import type { KubePodDisruptionBudget, ObjectRef } from '../../../shared/kinds/t
 import { jsonEqual } from '../../../shared/kubernetes/json.ts';
 import { selectorFromSpec } from '../../../shared/kubernetes/selectors.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
-import { KNOWN_FOR_MS } from '../pods/known-selectors.ts';
-import { listObjects } from '../pods/list-objects.ts';
-import { isCommitted, refOfObject, type SyncReport, syncUnlessOvertaken } from '../pods/owner.ts';
+import { KNOWN_FOR_MS, listObjects } from '../object-lists.ts';
+import { isCommitted, refOfObject, type SyncReport, syncUnlessOvertaken } from '../owner.ts';
 import { nextDisruptionEndMs, storedStatus } from './rule.ts';
 
 const CONTROLLER = 'controllermanager';

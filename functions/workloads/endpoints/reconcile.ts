@@ -7,9 +7,8 @@
  *
  * Cost of a change of a pod that a Service selects: the reads of the Service, of its Endpoints, of the slices and pods
  * of its namespace, and of the Nodes that node-zones.ts does not know; one write each for the Endpoints and a slice, if
- * they change. A namespace without Services costs nothing (known-selectors.ts).
+ * they change. A namespace without Services costs nothing (object-lists.ts).
  */
-
 import { prepareEndpointSlice, prepareEndpoints } from '../../../shared/kinds/services/defaults.ts';
 import { isMirrored } from '../../../shared/kinds/services/mirrored-endpoints.ts';
 import { ENDPOINT_SLICES, ENDPOINTS } from '../../../shared/kinds/services/resource.ts';
@@ -25,9 +24,8 @@ import { formatTime } from '../../../shared/kubernetes/time.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
 import { groupedBy } from '../../../shared/ticks/bounded-work.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
-import { KNOWN_FOR_MS } from '../pods/known-selectors.ts';
-import { listObjects } from '../pods/list-objects.ts';
-import { refOfObject, type SyncReport, syncUnlessOvertaken, unchanged } from '../pods/owner.ts';
+import { KNOWN_FOR_MS, listObjects } from '../object-lists.ts';
+import { refOfObject, type SyncReport, syncUnlessOvertaken, unchanged } from '../owner.ts';
 import { isMirrorOf, mirroredSlices } from './mirror.rule.ts';
 import type { Zones } from './node-zones.ts';
 import {

@@ -18,7 +18,7 @@ import type {
 } from '../../../shared/kinds/types.ts';
 import { jsonEqual } from '../../../shared/kubernetes/json.ts';
 import { addressFamily } from '../../../shared/kubernetes/validate-addresses.ts';
-import { podNameFor } from '../pods/generated-name.rule.ts';
+import { podNameFor } from '../template.rule.ts';
 import type { Zones } from './node-zones.ts';
 
 export const SERVICE_NAME_LABEL = 'kubernetes.io/service-name';

@@ -1,9 +1,7 @@
 /** What the Job controller reads of a pod. Sources: pkg/controller/job/{job_controller,backoff_utils}.go. */
-
 import type { KubePod } from '../../../shared/kinds/types.ts';
 import { parseTimeMs } from '../../../shared/kubernetes/time.ts';
-import { type OwnedPod, ownedPodOf } from '../pods/owned-pod.rule.ts';
-import { isTracked } from '../pods/tracking.rule.ts';
+import { isTracked, type OwnedPod, ownedPodOf } from '../owned-pods.rule.ts';
 import { failuresBefore, type IndexFailures } from './index-failures.rule.ts';
 import { indexOf } from './indexes.rule.ts';
 

@@ -1,7 +1,7 @@
 /** The pods of a Job. Sources: pkg/controller/job/{job_controller,indexed_job_utils}.go. */
 import type { Container, KubeJob, PodTemplateSpec } from '../../../shared/kinds/types.ts';
-import { podNameFor } from '../pods/generated-name.rule.ts';
-import { TRACKING } from '../pods/tracking.rule.ts';
+import { TRACKING } from '../owned-pods.rule.ts';
+import { podNameFor } from '../template.rule.ts';
 import { failureAnnotations, type IndexFailures, NO_INDEX_FAILURES } from './index-failures.rule.ts';
 import { INDEX } from './indexes.rule.ts';
 

@@ -25,12 +25,19 @@ import type { ObjectWrite } from '../../../shared/store/object-store.ts';
 import { claimWrite, ownedRefs, readClaim } from '../../../shared/store/owners.ts';
 import { utf8Bytes } from '../../../shared/text.ts';
 import { inPartsOfBytes } from '../../../shared/ticks/bounded-work.ts';
+import { deletionWrite } from '../deletion-write.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
-import { candidatesOf, decideClaims } from '../pods/claims.rule.ts';
-import { deletionWrite } from '../pods/deletion-write.ts';
-import { PODS_DELETED } from '../pods/metrics.ts';
-import { podMaker } from '../pods/new-pod.ts';
-import { isActive } from '../pods/owned-pod.rule.ts';
+import { PODS_DELETED } from '../metrics.ts';
+import { podMaker } from '../new-objects.ts';
+import {
+  candidatesOf,
+  decideClaims,
+  isActive,
+  isReleased,
+  isTracked,
+  TRACKING,
+  withoutTracking,
+} from '../owned-pods.rule.ts';
 import {
   controllerReference,
   isCommitted,
@@ -38,10 +45,9 @@ import {
   type SyncReport,
   syncUnlessOvertaken,
   unchanged,
-} from '../pods/owner.ts';
-import { type Applied, commitFirst, createPods, PODS_PER_COMMIT, type PodOwner } from '../pods/pod-commits.ts';
-import { type EventsAbout, recordPodEvents } from '../pods/pod-events.ts';
-import { isReleased, isTracked, TRACKING, withoutTracking } from '../pods/tracking.rule.ts';
+} from '../owner.ts';
+import { type Applied, commitFirst, createPods, PODS_PER_COMMIT, type PodOwner } from '../pod-commits.ts';
+import { type EventsAbout, recordPodEvents } from '../pod-events.ts';
 import { afterEnds, type FailureCount, NO_FAILURES } from './backoff.rule.ts';
 import { jobExpiredDraft, jobFinishedDraft, jobPodsDraft } from './decisions.ts';
 import { jobPodOf } from './job-pod.rule.ts';

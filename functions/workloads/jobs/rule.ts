@@ -8,7 +8,7 @@
 import { defined } from '../../../shared/defined.ts';
 import type { JobCondition, JobStatus, KubeJob } from '../../../shared/kinds/types.ts';
 import { formatTime, parseTimeMs } from '../../../shared/kubernetes/time.ts';
-import { isActive } from '../pods/owned-pod.rule.ts';
+import { isActive } from '../owned-pods.rule.ts';
 import { afterEnds, type FailureCount, mayCreateFromMs } from './backoff.rule.ts';
 import { type FailureVerdict, verdictOf } from './failure-policy.rule.ts';
 import { type IndexFailures, type LastFailure, lastFailures, mayReplaceFromMs } from './index-failures.rule.ts';

@@ -9,7 +9,6 @@
  * Cost of a pass: a read of half a unit per kind and definition, and the removals. A namespace that is not terminating
  * costs nothing.
  */
-
 import { defined } from '../../../shared/defined.ts';
 import { contentOf, contentRefs, noAuthorities, repairedContent } from '../../../shared/kinds/namespaces/contents.ts';
 import { storedResources } from '../../../shared/kinds/resources.ts';
@@ -18,10 +17,10 @@ import type { KubeNamespace, KubeObject, ObjectRef } from '../../../shared/kinds
 import { parseTimeMs } from '../../../shared/kubernetes/time.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
 import { inParts, UNBOUNDED, workInHalves, workThrough } from '../../../shared/ticks/bounded-work.ts';
-import { customNamespacedKinds } from '../definitions/kinds.ts';
+import { deletionWrite } from '../deletion-write.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
-import { deletionWrite } from '../pods/deletion-write.ts';
-import { refOfObject, unchanged } from '../pods/owner.ts';
+import { refOfObject, unchanged } from '../owner.ts';
+import { customNamespacedKinds } from '../stored-kinds.ts';
 import {
   type DeletionPass,
   finalizedNamespace,

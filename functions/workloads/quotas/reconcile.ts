@@ -16,10 +16,10 @@ import { storedResources } from '../../../shared/kinds/resources.ts';
 import type { KubeResourceQuota, ObjectRef } from '../../../shared/kinds/types.ts';
 import { parseTimeMs } from '../../../shared/kubernetes/time.ts';
 import { StoreFault } from '../../../shared/store/item-store.ts';
-import { customNamespacedKinds } from '../definitions/kinds.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
-import { listObjects } from '../pods/list-objects.ts';
-import { isCommitted } from '../pods/owner.ts';
+import { listObjects } from '../object-lists.ts';
+import { isCommitted } from '../owner.ts';
+import { customNamespacedKinds } from '../stored-kinds.ts';
 
 /** Counts that a creation overtakes, one after the other. */
 const ATTEMPTS_MAX = 6;

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { replayed } from '../../../test/support/replayed.ts';
-import type { OwnedPod } from '../pods/owned-pod.rule.ts';
+import type { OwnedPod } from '../owned-pods.rule.ts';
 import { podsCreatedDraft, podsDeletedDraft, replicaSetReplay } from './decisions.ts';
-import { byLogShard, firstToDelete } from './deletion-order.rule.ts';
+import { byLogShard, firstToDelete } from './rule.ts';
 
 const NOW_MS = 100_000_000;
 const setOf = (replicas?: number) => ({

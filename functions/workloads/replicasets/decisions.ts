@@ -8,10 +8,8 @@ import {
   type RecordedWorkload,
   type ReplayRules,
 } from '../../../shared/decisions/decision-record.ts';
-import type { OwnedPod } from '../pods/owned-pod.rule.ts';
-import { byLogShard, firstToDelete } from './deletion-order.rule.ts';
-import { BURST_PODS, missingPods, type ReplicaSetDecision } from './rule.ts';
-import type { SetKind } from './set-kinds.rule.ts';
+import type { OwnedPod } from '../owned-pods.rule.ts';
+import { BURST_PODS, byLogShard, firstToDelete, missingPods, type ReplicaSetDecision, type SetKind } from './rule.ts';
 
 /** What the order of deletion reads of a pod. */
 type RankedPod = Pick<

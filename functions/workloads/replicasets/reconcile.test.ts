@@ -7,9 +7,9 @@ import { formatTime } from '../../../shared/kubernetes/time.ts';
 import { addDue } from '../../../shared/ticks/due-rows.ts';
 import { recordedReads } from '../../../test/support/recorded-reads.ts';
 import { type WorkloadCluster, workloadCluster } from '../../../test/support/workload-cluster.ts';
-import { ownedPodOf } from '../pods/owned-pod.rule.ts';
+import { ownedPodOf } from '../owned-pods.rule.ts';
 import { podsDeletedDraft } from './decisions.ts';
-import { byLogShard, firstToDelete } from './deletion-order.rule.ts';
+import { byLogShard, firstToDelete } from './rule.ts';
 
 const names = (objects: readonly { metadata: { name?: string } }[]) => objects.map(({ metadata }) => metadata.name);
 

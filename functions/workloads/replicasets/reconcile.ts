@@ -1,35 +1,31 @@
 /**
  * One sync of a ReplicaSet or ReplicationController: read, decide, apply.
  *
- * Never more pods than wanted (L14): each transaction is under the claim of the owner (pods/pod-commits.ts),
+ * Never more pods than wanted (L14): each transaction is under the claim of the owner (pod-commits.ts),
  * so when it commits, no other worker has changed the set of pods since it was read, and spec.replicas is still what
  * was read. Names of pods follow from the claim, so nothing depends on a random number.
  */
-
 import { shardsOf } from '../../../shared/kinds/resources.ts';
 import type { KubeObject, KubePod, ObjectRef } from '../../../shared/kinds/types.ts';
 import { controllerOf } from '../../../shared/kubernetes/normal-form.ts';
 import { selectorFromSpec } from '../../../shared/kubernetes/selectors.ts';
 import { ownedRefs, readFence } from '../../../shared/store/owners.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
-import { candidatesOf, decideClaims } from '../pods/claims.rule.ts';
-import { podNameFor } from '../pods/generated-name.rule.ts';
-import { podMaker } from '../pods/new-pod.ts';
-import { isActive, isHeld, type OwnedPod, ownedPodOf } from '../pods/owned-pod.rule.ts';
-import { controllerReference, isCommitted, isNewWithout, type SyncReport, syncUnlessOvertaken } from '../pods/owner.ts';
-import {
-  type Applied,
-  changeOwners,
-  createPods,
-  deletePods,
-  type OwnedObject,
-  type PodOwner,
-} from '../pods/pod-commits.ts';
+import { podMaker } from '../new-objects.ts';
+import { candidatesOf, decideClaims, isActive, isHeld, type OwnedPod, ownedPodOf } from '../owned-pods.rule.ts';
+import { controllerReference, isCommitted, isNewWithout, type SyncReport, syncUnlessOvertaken } from '../owner.ts';
+import { type Applied, changeOwners, createPods, deletePods, type OwnedObject, type PodOwner } from '../pod-commits.ts';
+import { podNameFor } from '../template.rule.ts';
 import type { KubeReplicaSet } from '../workload-types.ts';
 import { podsCreatedDraft, podsDeletedDraft } from './decisions.ts';
-import { byLogShard } from './deletion-order.rule.ts';
-import { decideReplicas, type ReplicaSetDecision, replicaSetStatus } from './rule.ts';
-import { type SetKind, setKindOf } from './set-kinds.rule.ts';
+import {
+  byLogShard,
+  decideReplicas,
+  type ReplicaSetDecision,
+  replicaSetStatus,
+  type SetKind,
+  setKindOf,
+} from './rule.ts';
 
 const NOTHING: SyncReport = {};
 

@@ -3,7 +3,7 @@
  * pkg/controller/statefulset/stateful_set_utils.go.
  */
 import type { KubePod, PodTemplateSpec } from '../../../shared/kinds/types.ts';
-import { REVISION_LABEL } from '../pods/revisions.rule.ts';
+import { REVISION_LABEL } from '../revisions.rule.ts';
 
 const NAME_LABEL = 'statefulset.kubernetes.io/pod-name';
 const INDEX_LABEL = 'apps.kubernetes.io/pod-index';

@@ -5,11 +5,10 @@
  * name. A pod of a silent node keeps its name until its object is removed: by its machine, by a person, or because the
  * Node no longer exists. No time limit of ours shortens this.
  *
- * Each transaction is under the claim of the StatefulSet (pods/pod-commits.ts), so two workers never delete
- * two pods where the rule allows one. While rollouts are held (pods/hold.rule.ts), a rolling update replaces
+ * Each transaction is under the claim of the StatefulSet (pod-commits.ts), so two workers never delete
+ * two pods where the rule allows one. While rollouts are held (hold.rule.ts), a rolling update replaces
  * nothing.
  */
-
 import type { AdmissionWait } from '../../../shared/admission/created-object.ts';
 import { defined } from '../../../shared/defined.ts';
 import { recordEvents, subjectOf } from '../../../shared/events/record-event.ts';
@@ -25,15 +24,14 @@ import type {
 } from '../../../shared/kinds/types.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
-import type { PodCreation } from '../pods/created-objects.ts';
-import { HELD_RETRY_MS, readHold, reportHeld } from '../pods/held-rollouts.ts';
-import { podMaker } from '../pods/new-pod.ts';
-import { availableAfterMs, isAvailable, type OwnedPod, ownedPodOf } from '../pods/owned-pod.rule.ts';
-import { controllerReference, isCommitted, refOfObject, type SyncReport, syncUnlessOvertaken } from '../pods/owner.ts';
-import { type Applied, claimed, commitFirst, createPods, deletePods, type PodOwner } from '../pods/pod-commits.ts';
-import { attemptRevisionedSync, type RevisionedKind, type RevisionedSet } from '../pods/revisioned-set.ts';
-import { REVISION_LABEL, surplusRevisions, templateOf } from '../pods/revisions.rule.ts';
-import { deleteRevisions } from '../pods/revisions.ts';
+import { HELD_RETRY_MS, readHold, reportHeld } from '../held-rollouts.ts';
+import { type PodCreation, podMaker } from '../new-objects.ts';
+import { availableAfterMs, isAvailable, type OwnedPod, ownedPodOf } from '../owned-pods.rule.ts';
+import { controllerReference, isCommitted, refOfObject, type SyncReport, syncUnlessOvertaken } from '../owner.ts';
+import { type Applied, claimed, commitFirst, createPods, deletePods, type PodOwner } from '../pod-commits.ts';
+import { attemptRevisionedSync, type RevisionedKind, type RevisionedSet } from '../revisioned-set.ts';
+import { REVISION_LABEL, surplusRevisions, templateOf } from '../revisions.rule.ts';
+import { deleteRevisions } from '../revisions.ts';
 import type { KubeStatefulSet } from '../workload-types.ts';
 import { withClaims } from './claims.rule.ts';
 import { type ClaimsOutcome, ensureClaims, settleClaimOwners } from './claims.ts';

@@ -4,7 +4,7 @@
  * At most one pod has an ordinal: a pod that is being deleted keeps its ordinal until its object is removed, however
  * long its node is silent. Source: pkg/controller/statefulset/stateful_set_control.go (updateStatefulSet).
  */
-import { scaledValue } from '../pods/int-or-percent.rule.ts';
+import { scaledValue } from '../int-or-percent.rule.ts';
 
 /** Failed or Succeeded; not Running and Ready; Ready; Ready for minReadySeconds. */
 export type PodState = 'ended' | 'unready' | 'ready' | 'available';

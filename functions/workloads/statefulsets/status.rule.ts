@@ -1,7 +1,6 @@
 /** The status of a StatefulSet. Pure. Source: stateful_set_control.go (updateStatus, completeRollingUpdate). */
 import { defined } from '../../../shared/defined.ts';
-import { failureConditions, isSameConditions } from '../pods/replica-failure.rule.ts';
-import type { SyncFailure } from '../pods/sync-failure.rule.ts';
+import { failureConditions, isSameConditions, type SyncFailure } from '../replica-failure.rule.ts';
 import type { KubeStatefulSet } from '../workload-types.ts';
 import type { OrdinalPod } from './rule.ts';
 

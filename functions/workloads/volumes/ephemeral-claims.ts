@@ -7,7 +7,7 @@ import { ephemeralClaimName } from '../../../shared/kinds/pods/pod-claims.ts';
 import type { KubePersistentVolumeClaim, KubePod, ObjectRef, Volume } from '../../../shared/kinds/types.ts';
 import { shortHash } from '../../../shared/text.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
-import { type SyncReport, syncUnlessOvertaken } from '../pods/owner.ts';
+import { type SyncReport, syncUnlessOvertaken } from '../owner.ts';
 import { ensureClaim } from './new-claim.ts';
 
 const COMPONENT = 'ephemeral_volume';

@@ -8,8 +8,8 @@ import type { KubeObject, KubePersistentVolumeClaim, ObjectRef } from '../../../
 import { formatTime } from '../../../shared/kubernetes/time.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
-import { permitted } from '../pods/new-object.ts';
-import { refOfObject } from '../pods/owner.ts';
+import { permitted } from '../new-objects.ts';
+import { refOfObject } from '../owner.ts';
 
 export type ClaimCreation =
   | { readonly kind: 'exists'; readonly claim: KubePersistentVolumeClaim }

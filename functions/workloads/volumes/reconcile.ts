@@ -48,8 +48,8 @@ import type { ObjectStore, ObjectWrite } from '../../../shared/store/object-stor
 import { shortHash } from '../../../shared/text.ts';
 import { UNBOUNDED, workThrough } from '../../../shared/ticks/bounded-work.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
-import { listObjects } from '../pods/list-objects.ts';
-import { refOfObject, type SyncReport, syncUnlessOvertaken } from '../pods/owner.ts';
+import { listObjects } from '../object-lists.ts';
+import { refOfObject, type SyncReport, syncUnlessOvertaken } from '../owner.ts';
 import { type ClaimDecision, type ClaimWorld, decideClaim, type VolumeEvent } from './claim.rule.ts';
 import { decideVolume } from './volume.rule.ts';
 

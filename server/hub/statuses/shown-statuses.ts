@@ -19,10 +19,17 @@ import type { Clock } from '../../../shared/clock.ts';
 import { defined } from '../../../shared/defined.ts';
 import { selectableFieldsOf, shardsOf } from '../../../shared/kinds/resources.ts';
 import type { KubeObject, ObjectRef } from '../../../shared/kinds/types.ts';
-import { changeOf, readRow } from '../../../shared/store/attributes.ts';
 import type { MissedVersions } from '../../../shared/store/change-log.ts';
 import type { Item, ItemKey, ItemStore, QueryPage, QueryRequest } from '../../../shared/store/item-store.ts';
-import { ALONE, headPartition, loggedResource, objectSortKey, storedResource } from '../../../shared/store/layout.ts';
+import {
+  ALONE,
+  changeOf,
+  headPartition,
+  loggedResource,
+  objectSortKey,
+  readRow,
+  storedResource,
+} from '../../../shared/store/layout.ts';
 import { HEAD, OBJECT, objectOf, refOf, resourceVersionOf } from '../../../shared/store/object-record.ts';
 import { issuedItems, objectKey } from '../../../shared/store/object-store.ts';
 import type { StoreChange } from '../../../shared/store/writes/store-change.ts';

@@ -12,6 +12,17 @@
  */
 import type { ConditionStatus } from '../../kubernetes/kubernetes.ts';
 import {
+  type Condition,
+  controlPages,
+  type DeleteWrite,
+  type Item,
+  type ItemKey,
+  type ItemStore,
+  type PutWrite,
+  type UpdateWrite,
+} from '../../store/item-store.ts';
+import {
+  ALONE,
   all,
   any,
   changeOf,
@@ -25,18 +36,7 @@ import {
   readRow,
   text,
   word,
-} from '../../store/attributes.ts';
-import {
-  type Condition,
-  controlPages,
-  type DeleteWrite,
-  type Item,
-  type ItemKey,
-  type ItemStore,
-  type PutWrite,
-  type UpdateWrite,
-} from '../../store/item-store.ts';
-import { ALONE } from '../../store/layout.ts';
+} from '../../store/layout.ts';
 import type { DueRows } from '../../ticks/due-rows.ts';
 import type { AskedSeconds } from './poll-plan.rule.ts';
 import { type CloudSeen, NOTHING_SEEN, type WatchedNode } from './watch-list.rule.ts';

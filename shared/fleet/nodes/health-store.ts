@@ -7,7 +7,6 @@
  * different attributes, so neither overwrites the other.
  */
 import { defined } from '../../defined.ts';
-import { all, below, type ChangedValues, changeOf, holds, namesOf } from '../../store/attributes.ts';
 import {
   type Condition,
   type DeleteWrite,
@@ -18,14 +17,23 @@ import {
   StoreFault,
   type UpdateWrite,
 } from '../../store/item-store.ts';
-import { healthKey, healthPartitions } from '../../store/layout.ts';
+import {
+  all,
+  below,
+  type ChangedValues,
+  changeOf,
+  healthKey,
+  healthPartitions,
+  holds,
+  namesOf,
+} from '../../store/layout.ts';
 import { readAll } from '../../store/merge-pages.ts';
-import type { HeartbeatTimes } from './health.ts';
 import {
   COUNTERS,
   DIGEST,
   DIGEST_ATTRIBUTES,
   HEARTBEAT_TIMES,
+  type HeartbeatTimes,
   heartbeatTimesOf,
   type NodeHealth,
   nodeHealthOf,

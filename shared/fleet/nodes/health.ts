@@ -24,6 +24,7 @@
  */
 
 import type { ConditionStatus } from '../../kubernetes/kubernetes.ts';
+import type { Condition, Item } from '../../store/item-store.ts';
 import {
   type Attribute,
   any,
@@ -37,8 +38,7 @@ import {
   type RowValues,
   readRow,
   text,
-} from '../../store/attributes.ts';
-import type { Condition, Item } from '../../store/item-store.ts';
+} from '../../store/layout.ts';
 import { type Policy, steadySeconds } from '../policy.ts';
 import { overProfiles, policyOf } from './node-profile.ts';
 

@@ -11,7 +11,6 @@
  */
 import { countedText } from '../../kinds/pods/counted-resources.ts';
 import type { KubePod } from '../../kinds/types.ts';
-import { is, lacks } from '../../store/attributes.ts';
 import {
   type Condition,
   controlPages,
@@ -21,7 +20,7 @@ import {
   type TransactWrite,
   type UpdateWrite,
 } from '../../store/item-store.ts';
-import { shardOf } from '../../store/layout.ts';
+import { is, lacks, shardOf } from '../../store/layout.ts';
 import { nodeNameOf } from '../../store/object-record.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
 

@@ -16,7 +16,6 @@
  * unit. At rest: nothing.
  */
 import type { KubeNode } from '../../kinds/types.ts';
-import { any, changeOf, holds, number, present, readRow, text } from '../../store/attributes.ts';
 import {
   type Condition,
   controlPages,
@@ -24,7 +23,7 @@ import {
   type ItemStore,
   type UpdateWrite,
 } from '../../store/item-store.ts';
-import { healthKey } from '../../store/layout.ts';
+import { any, changeOf, healthKey, holds, number, present, readRow, text } from '../../store/layout.ts';
 import { UNBOUNDED, workThrough } from '../../ticks/bounded-work.ts';
 import { COUNTERS, rowExists } from './health.ts';
 import { BETA_ZONE_LABEL, ZONE_LABEL } from './node-digest.ts';

@@ -16,7 +16,7 @@ import type { StorageContext } from '../../api/kind-storage.ts';
 import type { ResourceStorage, WriteResult } from '../../api/resource-storage.ts';
 import { apiVersionOf } from '../../kubernetes/normal-form.ts';
 import * as status from '../../kubernetes/status.ts';
-import { holds } from '../../store/attributes.ts';
+import { holds } from '../../store/layout.ts';
 import { OBJECT } from '../../store/object-record.ts';
 import { objectKey } from '../../store/object-store.ts';
 import { CUSTOM_RESOURCE_DEFINITIONS } from '../customresourcedefinitions/resource.ts';

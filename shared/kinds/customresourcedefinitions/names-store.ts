@@ -3,11 +3,9 @@
  * decision, under the condition that no other writer raised it since the others were read. So of two definitions that
  * want one name only the first gets it.
  */
-
 import { formatTime } from '../../kubernetes/time.ts';
-import { changeOf, holds, number } from '../../store/attributes.ts';
 import type { ItemStore, TransactWrite } from '../../store/item-store.ts';
-import { ALONE, definitionNamesPartition } from '../../store/layout.ts';
+import { ALONE, changeOf, definitionNamesPartition, holds, number } from '../../store/layout.ts';
 import type { DefinitionCatalog } from './catalog.ts';
 import type { KubeCustomResourceDefinition } from './definition.ts';
 import { withAcceptedNames } from './names.ts';

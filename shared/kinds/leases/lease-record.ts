@@ -17,8 +17,8 @@ import {
 import { parseUsage, USAGE_ANNOTATION } from '../../fleet/nodes/node-usage.ts';
 import { SILENT_MACHINES_ANNOTATION } from '../../fleet/silent-machines.ts';
 import { canonicalMicroTime, formatTime, parseTimeMs } from '../../kubernetes/time.ts';
-import { changeOf, readRow } from '../../store/attributes.ts';
 import type { Item } from '../../store/item-store.ts';
+import { changeOf, readRow } from '../../store/layout.ts';
 import { utf8Bytes } from '../../text.ts';
 import type { KubeObject, LeaseSpec, OwnerReference } from '../types.ts';
 import { LEASE_NAMESPACE } from './resource.ts';

@@ -5,7 +5,6 @@
 import { defined } from '../../defined.ts';
 import { DIGEST, hasDigest, hasLease, holdsLease, LEASE, RECEIVED_AT_MS } from '../../fleet/nodes/health.ts';
 import { scanSmallTable } from '../../fleet/nodes/health-store.ts';
-import { all, changeOf, holds, lacks, namesOf } from '../../store/attributes.ts';
 import {
   compareKeys,
   type Item,
@@ -14,7 +13,16 @@ import {
   StoreFault,
   type WriteOutcome,
 } from '../../store/item-store.ts';
-import { healthKey, healthPartitions, RESOURCE_VERSIONS_PER_MS } from '../../store/layout.ts';
+import {
+  all,
+  changeOf,
+  healthKey,
+  healthPartitions,
+  holds,
+  lacks,
+  namesOf,
+  RESOURCE_VERSIONS_PER_MS,
+} from '../../store/layout.ts';
 import { mergePages } from '../../store/merge-pages.ts';
 import type { LeaseChange } from './lease-record.ts';
 

@@ -9,12 +9,17 @@
  * Cost: one write unit per KB of the item, which has less than one: client-go's Lease has 500 bytes with its
  * managedFields. A commit of it costs six.
  */
-
 import type { WriteResult } from '../../api/resource-storage.ts';
 import { jsonEqual } from '../../kubernetes/json.ts';
-import { changeOf, holds } from '../../store/attributes.ts';
 import type { Item, ItemStore } from '../../store/item-store.ts';
-import { objectPartition, objectSortKey, RESOURCE_VERSIONS_PER_MS, shardOf } from '../../store/layout.ts';
+import {
+  changeOf,
+  holds,
+  objectPartition,
+  objectSortKey,
+  RESOURCE_VERSIONS_PER_MS,
+  shardOf,
+} from '../../store/layout.ts';
 import { OBJECT, objectOf, objectText, resourceVersionOf } from '../../store/object-record.ts';
 import { CLIENT_TEXT_MAX } from '../../store/object-store.ts';
 import { packObjectText } from '../../store/packed-text.ts';

@@ -13,9 +13,8 @@
  */
 import { defined } from '../../defined.ts';
 import { COUNTERS, rowExists } from '../../fleet/nodes/health.ts';
-import { all, any, is, lacks } from '../../store/attributes.ts';
 import type { Condition, Item, ItemKey, ItemStore, UpdateWrite } from '../../store/item-store.ts';
-import { healthKey } from '../../store/layout.ts';
+import { all, any, healthKey, is, lacks } from '../../store/layout.ts';
 import { admitLogRequest, type LogRefusal, type LogRequest } from './log-request.ts';
 
 const REQUESTS = 'log-requests';

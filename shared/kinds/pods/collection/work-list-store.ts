@@ -15,9 +15,8 @@
  */
 import { defined } from '../../../defined.ts';
 import { nodeHealthOf } from '../../../fleet/nodes/health.ts';
-import { is } from '../../../store/attributes.ts';
 import { controlPages, type Item, type ItemKey, type ItemStore } from '../../../store/item-store.ts';
-import { healthKey, nodePodsPartition, objectSortKey } from '../../../store/layout.ts';
+import { healthKey, is, nodePodsPartition, objectSortKey } from '../../../store/layout.ts';
 
 const PARTITION = 'pod-gc';
 const POD_PREFIX = 'pod#';
