@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { decisionStore } from '../../shared/decisions/decision-store.ts';
+import { fleetStore } from '../../shared/fleet/fleet-store.ts';
 import { type ItemStore, StoreFault } from '../../shared/store/item-store.ts';
 import {
   type ControlledFleet,
@@ -104,6 +105,16 @@ describe('a tick of evictor', () => {
     expect(await evict(fleet)).toEqual({ tainted: 1, holds: [], next: 56 });
     expect((await fleet.records()).queue.map(({ nodeName }) => nodeName)).toEqual(['b-4']);
     expect((await fleet.records()).zones[0]?.limiter.tatMs).toBeUndefined();
+  });
+
+  it('taints a node behind more entries that need none than one read has', async () => {
+    const { fleet } = await waitingFleet();
+    const { enqueue } = fleetStore(fleet.tables);
+    for (let index = 0; index < 30; index += 1) {
+      await enqueue({ zone: 'a', nodeName: `gone-${index}`, uid: 'u', addedAtMs: START_MS });
+    }
+    expect(await evict(fleet)).toMatchObject({ tainted: 2, next: 55 });
+    expect((await fleet.records()).queue.map(({ nodeName }) => nodeName)).toEqual(['a-4', 'b-4']);
   });
 
   it('does its other work when its timers cannot be read', async () => {

@@ -53,7 +53,7 @@ import { readDueRetries, startRetries } from './start-retries.ts';
 const EVICTOR = 'evictor';
 /** Queue entries that are read at once: those that leave untainted, and the one that is tainted. */
 const ITEMS_PER_READ_MAX = 25;
-/** Reads per zone and round. More than one only while every taint fails: up to 200 nodes that cannot be written. */
+/** Reads per zone and round. More than one only if no node of a read is tainted and none waits: up to 200 nodes. */
 const READS_PER_ZONE_MAX = 8;
 const ZONE_CONCURRENCY_MAX = 8;
 const NODE_CONCURRENCY_MAX = 8;
@@ -305,9 +305,9 @@ interface QueueResult {
 }
 
 /**
- * Processes the queue of one zone: removes entries that need no taint, and taints one node at most. While the taint of
- * every node in a part fails, the next part is read: nodes that cannot be written do not keep the others of their zone
- * from being evicted.
+ * Processes the queue of one zone: removes entries that need no taint, and taints one node at most. While no node of a
+ * part can be tainted, the next part is read: nodes that have returned, or cannot be written, do not keep the others of
+ * their zone from being evicted.
  */
 async function processQueue(
   dependencies: WorkDependencies,
@@ -338,7 +338,7 @@ async function processQueue(
   return { tainted: false, hold: undefined, faults };
 }
 
-/** `next`: the taint of every one of these nodes failed. */
+/** `next`: none of these nodes needs a taint, or the taint of every one that does failed. */
 async function processHeads(
   dependencies: WorkDependencies,
   zone: QueuedZone,
@@ -359,6 +359,7 @@ async function processHeads(
     const settled = new Set(decisions.map(({ nodeName }) => nodeName));
     const result = await applyEvictions(dependencies, decisions, zone, at, faults);
     if (result !== 'next') return { result, hold };
+    if (hold !== undefined) return { result: 'stop', hold };
     rest = rest.filter(({ nodeName }) => !settled.has(nodeName));
   }
   return { result: 'next' };
@@ -383,7 +384,7 @@ async function applyEvictions(
   faults: unknown[],
 ): Promise<TaintResult> {
   const { fleet } = dependencies;
-  let result: TaintResult = 'stop';
+  let result: TaintResult = 'next';
   for (const decision of decisions) {
     try {
       switch (decision.kind) {
@@ -395,7 +396,6 @@ async function applyEvictions(
           await fleet.dequeue(decision);
           break;
         case 'taint':
-          result = 'next';
           result = await taint(dependencies, decision, zone, { nowMs, tick });
       }
     } catch (fault) {
