@@ -14,7 +14,7 @@ import { gateDraft } from '../shared/fleet/mark-decisions.ts';
 import { TAINT_UNREACHABLE } from '../shared/fleet/nodes/taint.ts';
 import { swapDraft } from '../shared/fleet/nodes/taint-decisions.ts';
 import { defaultPolicy } from '../shared/fleet/policy.ts';
-import { type CollectablePod, podRemovals } from '../shared/kinds/pods/collection/rule.ts';
+import { type CollectablePod, podRemovals } from '../shared/kinds/pods/collection.rule.ts';
 import { aPod, aTaint, tolerating } from '../test/support/eviction-world.ts';
 import { aNode } from '../test/support/ruled-fleet.ts';
 import { replay } from './replay.ts';

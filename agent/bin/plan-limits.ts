@@ -1,5 +1,5 @@
 /** `plan limits`: what the runtime exec writes to control groups for these pods. Changes nothing. */
-import { podQosClass } from '../../shared/kinds/pods/qos-class.ts';
+import { podQosClass } from '../../shared/kinds/pods/pod-needs.ts';
 import type { KubeObject, KubePod } from '../../shared/kinds/types.ts';
 import { type FoundDirectory, limitWarning, WANTED_CONTROLLERS } from '../adapters/cgroup/find-tree.ts';
 import { cgroupNode } from '../adapters/cgroup/open-pod-cgroups.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { KUBERNETES_YAML, readYaml } from '../../shared/config/yaml-documents.ts';
 import { defined } from '../../shared/defined.ts';
-import { podQosClass } from '../../shared/kinds/pods/qos-class.ts';
+import { podQosClass } from '../../shared/kinds/pods/pod-needs.ts';
 import type { KubeObject } from '../../shared/kinds/types.ts';
 import { parseQuantity } from '../../shared/kubernetes/quantity.ts';
 import { findCgroupDirectory } from '../adapters/cgroup/find-tree.ts';

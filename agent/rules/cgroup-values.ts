@@ -6,7 +6,7 @@
  * weight is that of runc (libcontainer/cgroups/utils.go). memory.high and memory.min stay unset, as without the feature
  * gate MemoryQoS.
  */
-import { podQosClass } from '../../shared/kinds/pods/qos-class.ts';
+import { podQosClass } from '../../shared/kinds/pods/pod-needs.ts';
 import type { KubePod } from '../../shared/kinds/types.ts';
 import { parseQuantity } from '../../shared/kubernetes/quantity.ts';
 import type { CpuPlacement } from '../ports/pod-runtime.ts';

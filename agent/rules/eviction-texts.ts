@@ -4,7 +4,7 @@
  */
 
 import { tolerates } from '../../shared/fleet/nodes/taint.ts';
-import { podQosClass } from '../../shared/kinds/pods/qos-class.ts';
+import { podQosClass } from '../../shared/kinds/pods/pod-needs.ts';
 import type { KubePod } from '../../shared/kinds/types.ts';
 import type { Toleration } from '../../shared/kubernetes/kubernetes.ts';
 import { recordsOf } from '../../shared/kubernetes/normal-form.ts';

@@ -10,7 +10,7 @@ import {
   type PriorityClasses,
   priorityClassNameOf,
   resolvePriority,
-} from '../../shared/kinds/pods/pod-priority.ts';
+} from '../../shared/kinds/pods/pod-admission.ts';
 import { preparePriorityClass, systemPriorityClasses } from '../../shared/kinds/priorityclasses/defaults.ts';
 import { validatePriorityClass } from '../../shared/kinds/priorityclasses/validate.ts';
 import type { KubeObject } from '../../shared/kinds/types.ts';

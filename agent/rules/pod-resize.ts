@@ -6,7 +6,7 @@
  *
  *   desired: spec of the API → allocated: reserved on this node → actual: what a container runs with
  */
-import { podQosClass } from '../../shared/kinds/pods/qos-class.ts';
+import { podQosClass } from '../../shared/kinds/pods/pod-needs.ts';
 import type { Container, KubeObject, KubePod, ResourceList, ResourceRequirements } from '../../shared/kinds/types.ts';
 import { parseQuantity } from '../../shared/kubernetes/quantity.ts';
 import type { PodUsage } from '../ports/pod-runtime.ts';

@@ -4,7 +4,7 @@
  * pkg/kubelet/cm/container_manager_linux.go.
  */
 
-import { podQosClass } from '../../shared/kinds/pods/qos-class.ts';
+import { podQosClass } from '../../shared/kinds/pods/pod-needs.ts';
 import type { KubeObject } from '../../shared/kinds/types.ts';
 import { parseQuantity } from '../../shared/kubernetes/quantity.ts';
 import { isCriticalPod } from './critical-pod.ts';

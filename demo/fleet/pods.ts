@@ -8,7 +8,7 @@ import { finalPodDeletion, isPodMissing, podStatusReport } from '../../agent/rul
 import { hasEnded, rejectedStatus } from '../../agent/rules/pod-status.ts';
 import type { PodStatus } from '../../agent/rules/shutdown-status.ts';
 import { needsStartedStatus, resizedStatus, startedStatus } from '../../agent/rules/started-pod.ts';
-import { conflictsWith, type HostPort, hostPortsOf } from '../../shared/kinds/pods/host-ports.ts';
+import { conflictsWith, type HostPort, hostPortsOf } from '../../shared/kinds/pods/pod-needs.ts';
 import type { KubeObject, KubePod } from '../../shared/kinds/types.ts';
 import { NAME_LENGTH_MAX } from '../../shared/kubernetes/kubernetes.ts';
 import { recordOf } from '../../shared/kubernetes/normal-form.ts';

@@ -8,8 +8,8 @@
 import { TIMERS_DUE } from '../../shared/fleet/eviction-timer-store.ts';
 import type { FleetRecords } from '../../shared/fleet/fleet-store.ts';
 import { WATCHED_DUE } from '../../shared/fleet/instances/watch-list-store.ts';
-import { hasWork } from '../../shared/kinds/pods/collection/list-work.ts';
-import { podGcStore } from '../../shared/kinds/pods/collection/work-list-store.ts';
+import { hasWork } from '../../shared/kinds/pods/collection.rule.ts';
+import { podGcStore } from '../../shared/kinds/pods/work-list-store.ts';
 import { TURN } from '../../shared/scheduling/queue-store.ts';
 import { hasDueRow, isWanted, peekTurn, WORKLOADS_DUE } from '../../shared/ticks/due-rows.ts';
 import { RETRIES_DUE } from '../../shared/ticks/parked-store.ts';

@@ -15,7 +15,7 @@ import { reportUnwritable } from '../../shared/fleet/nodes/report-unwritable.ts'
 import { readerPartOf, settleServiceReader } from '../../shared/fleet/nodes/service-readers.ts';
 import { noExecuteTaints } from '../../shared/fleet/nodes/taint.ts';
 import { profileDraft, silenceDraft, taintsDraft } from '../../shared/fleet/nodes/taint-decisions.ts';
-import { nodeNameOf, podGcWorks } from '../../shared/kinds/pods/collection/maintain-work-list.ts';
+import { nodeNameOf, podGcWorks } from '../../shared/kinds/pods/maintain-work-list.ts';
 import type { KubeNode, KubeObject } from '../../shared/kinds/types.ts';
 import { jsonEqual } from '../../shared/kubernetes/json.ts';
 import { StoreFault } from '../../shared/store/item-store.ts';

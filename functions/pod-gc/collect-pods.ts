@@ -16,20 +16,21 @@
 
 import { nodeAbsent, nodeRef, nodeUnchanged } from '../../shared/fleet/nodes/change-node.ts';
 import { readyStatusOf } from '../../shared/fleet/nodes/conditions.ts';
-import { collectablePod, collectableRow } from '../../shared/kinds/pods/collection/collectable-pods.ts';
-import { hasPodsToCollect } from '../../shared/kinds/pods/collection/list-work.ts';
-import { nodeNameOf } from '../../shared/kinds/pods/collection/maintain-work-list.ts';
 import {
   type CollectableNode,
   type CollectablePod,
+  collectablePod,
+  collectableRow,
+  hasPodsToCollect,
   isTerminated,
   type LiveRead,
   type PodRemoval,
   podRemovals,
   settleOrphans,
   watchOrphans,
-} from '../../shared/kinds/pods/collection/rule.ts';
-import type { PodGcList } from '../../shared/kinds/pods/collection/work-list-store.ts';
+} from '../../shared/kinds/pods/collection.rule.ts';
+import { nodeNameOf } from '../../shared/kinds/pods/maintain-work-list.ts';
+import type { PodGcList } from '../../shared/kinds/pods/work-list-store.ts';
 import type { KubeNode, KubePod, ObjectRef } from '../../shared/kinds/types.ts';
 import type { TransactWrite } from '../../shared/store/item-store.ts';
 import { inTurn, type WorkBudget, workThrough } from '../../shared/ticks/bounded-work.ts';

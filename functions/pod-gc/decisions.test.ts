@@ -5,7 +5,7 @@ import {
   type CollectablePod,
   type PodRemoval,
   podRemovals,
-} from '../../shared/kinds/pods/collection/rule.ts';
+} from '../../shared/kinds/pods/collection.rule.ts';
 import { replayed } from '../../test/support/replayed.ts';
 import { podGcDraft, podGcReplay } from './decisions.ts';
 

@@ -15,7 +15,7 @@ import {
   type CollectablePod,
   type PodRemoval,
   podRemovals,
-} from '../../shared/kinds/pods/collection/rule.ts';
+} from '../../shared/kinds/pods/collection.rule.ts';
 
 interface PodGcInputs {
   /** podRemovals for one pod. */

@@ -1,5 +1,5 @@
 import type { Cloud } from '../../shared/fleet/instances/cloud.ts';
-import { type PodGcStore, podGcStore } from '../../shared/kinds/pods/collection/work-list-store.ts';
+import { type PodGcStore, podGcStore } from '../../shared/kinds/pods/work-list-store.ts';
 import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';
 
 export interface PodGcPorts {

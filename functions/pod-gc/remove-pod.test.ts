@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { PodRemoval, RemovalStep } from '../../shared/kinds/pods/collection/rule.ts';
+import type { PodRemoval, RemovalStep } from '../../shared/kinds/pods/collection.rule.ts';
 import type { KubePod } from '../../shared/kinds/types.ts';
 import type { CheckWrite, PutWrite } from '../../shared/store/item-store.ts';
 import type { ObjectWrite } from '../../shared/store/object-store.ts';

@@ -5,7 +5,7 @@
  */
 
 import { withDisruption } from '../../shared/fleet/eviction.rule.ts';
-import type { PodRemoval, RemovalStep } from '../../shared/kinds/pods/collection/rule.ts';
+import type { PodRemoval, RemovalStep } from '../../shared/kinds/pods/collection.rule.ts';
 import type { KubePod, ObjectRef } from '../../shared/kinds/types.ts';
 import { markDeleted } from '../../shared/kubernetes/deletion.ts';
 import { type PutWrite, StoreFault, type TransactWrite } from '../../shared/store/item-store.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { podGcStore } from '../../shared/kinds/pods/collection/work-list-store.ts';
+import { podGcStore } from '../../shared/kinds/pods/work-list-store.ts';
 import { settledFleet } from '../../test/support/controlled-fleet.ts';
 
 /** A node `a-0` with pods, after their records. `read`: the work list. */

@@ -8,10 +8,9 @@
 import { defined } from '../../shared/defined.ts';
 import { EBS_DRIVER } from '../../shared/fleet/nodes/attached-volumes.rule.ts';
 import { readHealth, scanHealth } from '../../shared/fleet/nodes/health-store.ts';
-import { listedPod } from '../../shared/kinds/pods/collection/collectable-pods.ts';
-import { isSweepDue } from '../../shared/kinds/pods/collection/list-work.ts';
-import { nodeNameOf } from '../../shared/kinds/pods/collection/maintain-work-list.ts';
-import type { ListedPod, PodGcList } from '../../shared/kinds/pods/collection/work-list-store.ts';
+import { isSweepDue, listedPod } from '../../shared/kinds/pods/collection.rule.ts';
+import { nodeNameOf } from '../../shared/kinds/pods/maintain-work-list.ts';
+import type { ListedPod, PodGcList } from '../../shared/kinds/pods/work-list-store.ts';
 import type { ObjectRef } from '../../shared/kinds/types.ts';
 import { jsonEqual } from '../../shared/kubernetes/json.ts';
 import { objectSortKey } from '../../shared/store/layout.ts';

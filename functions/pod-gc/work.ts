@@ -9,8 +9,8 @@
  * a period, have the effects of one: every effect carries its own condition, and rows read before the claim are only
  * hints. A tick that dies leaves its remaining rows in the list.
  */
-import { hasWork } from '../../shared/kinds/pods/collection/list-work.ts';
-import type { PodGcList } from '../../shared/kinds/pods/collection/work-list-store.ts';
+import { hasWork } from '../../shared/kinds/pods/collection.rule.ts';
+import type { PodGcList } from '../../shared/kinds/pods/work-list-store.ts';
 import { bareClaim, type RunningTick, runTick, type SkippedTick, type Tick } from '../../shared/ticks/tick.ts';
 import { collectPods } from './collect-pods.ts';
 import type { PodGcDependencies } from './dependencies.ts';

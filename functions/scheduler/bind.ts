@@ -17,7 +17,7 @@
  * Why rules across nodes hold (affinity, spread): `order` makes all bindings of the scheduler one sequence. Each is
  * decided on a copy with all earlier ones. `use` alone cannot show a pod that was bound to another node of the zone.
  * Pods on the name of a deleted Node do not count. While a rule relates them to a pod of the group, a fifth condition
- * is that their Node still does not exist (missing-nodes.rule.ts).
+ * is that their Node still does not exist: if it is created again, they count in its zone.
  *
  * A refused transaction changes nothing. The process reads what changed, and decides again. After a fault it is not
  * known whether the transaction was applied; the same read shows it.
@@ -38,6 +38,7 @@ import { SITE_POLICIES } from '../../shared/kinds/site-policies/resource.ts';
 import { mayHaveSiteHub, SITE_POLICIES_MAX, withSiteHub } from '../../shared/kinds/site-policies/site-hub.ts';
 import type { KubePersistentVolumeClaim, KubePod, KubeSitePolicy, ObjectRef } from '../../shared/kinds/types.ts';
 import { advanceOrder } from '../../shared/scheduling/queue-store.ts';
+import type { Snapshot } from '../../shared/scheduling/snapshot.rule.ts';
 import { SCHEDULER_NAME, type SchedulablePod } from '../../shared/scheduling/world.rule.ts';
 import { type CheckWrite, StoreFault, type TransactWrite } from '../../shared/store/item-store.ts';
 import { is } from '../../shared/store/layout.ts';
@@ -47,8 +48,9 @@ import { textHash } from '../../shared/text.ts';
 import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';
 import type { ClusterCopy } from './cluster-copy.ts';
 import { placementDraft, type QueueHistory, type SchedulerDraft } from './decisions.ts';
-import { relatedMissingNodes } from './missing-nodes.rule.ts';
+import { requiredCounts } from './pod-affinity.rule.ts';
 import type { Fit } from './rule.ts';
+import { hardSpreadCounts } from './topology-spread.rule.ts';
 
 /**
  * Bindings in one transaction. They have at most 80 of its 100 actions, and 91 if each has a record of its own. With
@@ -235,3 +237,11 @@ const scheduledEvent = ({ key, namespace, name, uid }: SchedulablePod, nodeName:
     about: { kind: 'Pod', namespace, name, uid },
     once: 'bound',
   }) as const;
+
+/** Names of missing Nodes with pods that a hard rule of either side relates to this pod. Almost always none. */
+function relatedMissingNodes(pod: SchedulablePod, snapshot: Snapshot): readonly string[] {
+  const { missingNodes } = snapshot;
+  if (missingNodes.size === 0) return [];
+  const counts = [...requiredCounts(pod, snapshot), ...hardSpreadCounts(pod, snapshot)];
+  return [...missingNodes].filter((name) => counts.some((byNode) => byNode.has(name)));
+}

@@ -197,7 +197,7 @@ export class ClusterCopy {
     this.#namespaces = new Map();
     const cursors: Record<string, ShardCursors> = {};
     for (const resource of RESOURCES) {
-      // After the Nodes and before the pods: see unused-rows.ts, and above.
+      // After the Nodes and before the pods: see dropUnusedRows (work.ts), and above.
       if (resource === 'pods') await this.#readVersions();
       cursors[resource] = await readShardCursors({ ...this.#dependencies, shardsOf }, resource);
       await this.#listAll(resource);
@@ -251,7 +251,7 @@ export class ClusterCopy {
     const before = this.snapshot.nodes.get(after.name)?.node;
     if (before !== undefined && before.resourceVersion >= after.resourceVersion) return;
     const isSame = before?.uid === after.uid;
-    // The version may be that of an earlier row (unused-rows.ts).
+    // The version may be that of an earlier row (dropUnusedRows in work.ts).
     if (!isSame) this.#uses.delete(after.name);
     this.snapshot.setNode(after);
     this.history.add({ kind: 'node', before: isSame ? before : undefined, after });

@@ -1,11 +1,15 @@
 /**
- * NodeResourcesFit (filter and LeastAllocated) and NodeResourcesBalancedAllocation.
+ * What a node has for a pod: NodeResourcesFit (filter and LeastAllocated), NodeResourcesBalancedAllocation, NodePorts
+ * (host ports that pods of the node use) and ImageLocality (a node that has large images of the pod scores higher).
  *
- * Source: pkg/scheduler/framework/plugins/noderesources/{fit,least_allocated,balanced_allocation}.go.
+ * Source: pkg/scheduler/framework/plugins, noderesources/{fit,least_allocated,balanced_allocation}.go,
+ * nodeports/node_ports.go and imagelocality/image_locality.go.
  */
+
+import { conflictsWith } from '../../shared/kinds/pods/pod-needs.ts';
 import type { Filter, Rejection } from '../../shared/scheduling/filter.rule.ts';
 import { comparedAmounts } from '../../shared/scheduling/requests.rule.ts';
-import type { NodeState } from '../../shared/scheduling/snapshot.rule.ts';
+import type { NodeState, Snapshot } from '../../shared/scheduling/snapshot.rule.ts';
 import type { SchedulablePod } from '../../shared/scheduling/world.rule.ts';
 
 const PLUGIN = 'NodeResourcesFit';
@@ -70,4 +74,32 @@ export function balancedAllocationScore({ requests }: SchedulablePod, { node, us
   const withPod = balanceOf(used.cpu + requests.cpu, used.memory + requests.memory, node.allocatable);
   const without = balanceOf(used.cpu, used.memory, node.allocatable);
   return 50 + Math.trunc((50 + withPod - without) / 2);
+}
+
+const PORTS_IN_USE: Rejection = {
+  plugin: 'NodePorts',
+  reasons: ["node(s) didn't have free ports for the requested pod ports"],
+  isResolvable: true,
+};
+export function hostPortFilter({ hostPorts }: SchedulablePod): Filter {
+  const conflicts = conflictsWith(hostPorts);
+  return (state) => (conflicts(state.hostPorts) ? PORTS_IN_USE : undefined);
+}
+
+const MEBIBYTE = 1_024 * 1_024;
+/** Bytes. */
+const LEAST = 23 * MEBIBYTE;
+const MOST_PER_CONTAINER = 1_000 * MEBIBYTE;
+
+/** 0 to 100. An image that few nodes have counts less: otherwise they would attract all pods of it. */
+export function imageLocalityScore(pod: SchedulablePod, { node }: NodeState, snapshot: Snapshot): number {
+  if (node.images.size === 0) return 0;
+  let sum = 0;
+  for (const image of pod.images) {
+    const bytes = node.images.get(image);
+    if (bytes !== undefined) sum += Math.trunc(bytes * (snapshot.nodesWithImage(image) / snapshot.nodes.size));
+  }
+  const most = MOST_PER_CONTAINER * Math.max(1, pod.containers);
+  const clamped = Math.min(most, Math.max(LEAST, sum));
+  return Math.trunc((SCORE_MAX * (clamped - LEAST)) / (most - LEAST));
 }

@@ -8,16 +8,26 @@
 
 import { missingFeatures } from '../../shared/kinds/pods/declared-features.ts';
 import type { Filter, PluginName, Rejection } from '../../shared/scheduling/filter.rule.ts';
-import { namedNodes, nodeAffinityFilter, nodeAffinityScore } from '../../shared/scheduling/node-affinity.rule.ts';
+import {
+  namedNodes,
+  nodeAffinityFilter,
+  nodeAffinityScore,
+  preferNoScheduleTaints,
+  taintFilter,
+  unschedulableFilter,
+} from '../../shared/scheduling/node-match.rule.ts';
 import type { NodeState, Snapshot } from '../../shared/scheduling/snapshot.rule.ts';
-import { preferNoScheduleTaints, taintFilter, unschedulableFilter } from '../../shared/scheduling/taints.rule.ts';
 import type { SchedulablePod } from '../../shared/scheduling/world.rule.ts';
 import { textHash } from '../../shared/text.ts';
 import { availability, NO_NODES } from './failure-message.rule.ts';
-import { hostPortFilter } from './host-ports.rule.ts';
-import { imageLocalityScore } from './image-locality.rule.ts';
 import { podAffinityFilter, podAffinityScores } from './pod-affinity.rule.ts';
-import { balancedAllocationScore, leastAllocatedScore, resourcesFilter } from './resources.rule.ts';
+import {
+  balancedAllocationScore,
+  hostPortFilter,
+  imageLocalityScore,
+  leastAllocatedScore,
+  resourcesFilter,
+} from './resources.rule.ts';
 import { spreadFilter, spreadScores } from './topology-spread.rule.ts';
 import type { PodVolumes } from './volumes.rule.ts';
 

@@ -4,8 +4,7 @@ import { listedAmounts, NO_AMOUNTS } from '../../shared/scheduling/requests.rule
 import type { NodeState, Snapshot } from '../../shared/scheduling/snapshot.rule.ts';
 import type { SchedulablePod } from '../../shared/scheduling/world.rule.ts';
 import { availability, countedReasons, eventNote } from './failure-message.rule.ts';
-import { imageLocalityScore } from './image-locality.rule.ts';
-import { balancedAllocationScore, leastAllocatedScore, resourcesFilter } from './resources.rule.ts';
+import { balancedAllocationScore, imageLocalityScore, leastAllocatedScore, resourcesFilter } from './resources.rule.ts';
 
 describe('the message of a pod that fits nowhere', () => {
   it('counts reasons in the order of their texts', () => {

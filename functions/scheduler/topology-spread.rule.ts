@@ -5,9 +5,8 @@
  */
 import { ZONE_LABEL } from '../../shared/fleet/nodes/node-digest.ts';
 import type { Filter, Rejection } from '../../shared/scheduling/filter.rule.ts';
-import { matchesNodeAffinity } from '../../shared/scheduling/node-affinity.rule.ts';
+import { matchesNodeAffinity, toleratesTaints } from '../../shared/scheduling/node-match.rule.ts';
 import type { CountsByNode, NodeState, Snapshot } from '../../shared/scheduling/snapshot.rule.ts';
-import { toleratesTaints } from '../../shared/scheduling/taints.rule.ts';
 import { compiledSelector } from '../../shared/scheduling/terms.rule.ts';
 import type { SchedulableNode, SchedulablePod, SpreadConstraint } from '../../shared/scheduling/world.rule.ts';
 

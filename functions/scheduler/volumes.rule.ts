@@ -20,7 +20,7 @@ import {
 } from '../../shared/kinds/persistentvolumes/binding.rule.ts';
 import type { KubePersistentVolume, KubePersistentVolumeClaim, KubeStorageClass } from '../../shared/kinds/types.ts';
 import type { Filter, PluginName, Rejection } from '../../shared/scheduling/filter.rule.ts';
-import { nodeTermMatches } from '../../shared/scheduling/node-affinity.rule.ts';
+import { nodeTermMatches } from '../../shared/scheduling/node-match.rule.ts';
 import type { Snapshot } from '../../shared/scheduling/snapshot.rule.ts';
 import { countsOnNode, type SchedulableNode, type SchedulablePod } from '../../shared/scheduling/world.rule.ts';
 

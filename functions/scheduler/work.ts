@@ -11,6 +11,9 @@
  *
  * Cost of a sweep without work: four and a half read units, and what changed of pods since the last one.
  */
+
+import { nodeAbsent } from '../../shared/fleet/nodes/change-node.ts';
+import { dropUse } from '../../shared/fleet/nodes/node-use.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
 import { type BackoffPolicy, dueAtMs, inQueueOrder, mayHelp } from '../../shared/scheduling/queue.rule.ts';
 import { type QueueStore, queueStore, type WaitingRow } from '../../shared/scheduling/queue-store.ts';
@@ -23,7 +26,6 @@ import { cycleOptions, type DuePod, type PassContext, type PassCounts, tryPods }
 import { ClusterCopy } from './cluster-copy.ts';
 import * as metric from './metrics.ts';
 import { reportDeleted } from './report-rejection.ts';
-import { dropUnusedRows } from './unused-rows.ts';
 
 /** A pass ends after this time at the latest, with its last transaction. Milliseconds. */
 const PASS_MS = 25_000;
@@ -257,5 +259,30 @@ function measureQueue({ meter, clock, policy }: WorkDependencies, copy: ClusterC
 function countAttempts({ meter }: WorkDependencies, { bound, rejected, errors }: PassCounts): void {
   for (const [result, count] of Object.entries({ scheduled: bound, unschedulable: rejected, error: errors })) {
     if (count > 0) meter.add(metric.SCHEDULE_ATTEMPTS, count, 'Count', { result });
+  }
+}
+
+/** Rows that one pass deletes. */
+const ROWS_MAX = 25;
+
+/**
+ * Deletes the rows of `use` (node-use.ts) of nodes that no longer exist: a fleet with changing nodes would otherwise
+ * leave rows that each new process of the scheduler reads.
+ *
+ * `v` begins again with a new row. Why no binding compares it with the version of an earlier row:
+ *
+ *   1. A row is deleted only while its Node does not exist: a condition of the transaction.
+ *   2. So the row that exists at a binding began after the Node was created, or before it without a deletion since.
+ *   3. The copy forgets the version when it reads a Node with another uid, and reads Nodes before versions in a list.
+ *      So it compares only a version that was read while this Node existed, or none (0).
+ *   4. With none, the row must not exist at the commit. Pods of earlier rows were bound before the Node was created.
+ *      The copy reads pods after Nodes, so it has them.
+ *
+ * A refused deletion is left to a later process. Cost: 4 write units per row, once.
+ */
+export async function dropUnusedRows({ items }: Pick<WorkDependencies, 'items'>, copy: ClusterCopy): Promise<void> {
+  for (const { nodeName, version } of copy.unusedRows().slice(0, ROWS_MAX)) {
+    const outcome = await items.transact([dropUse(nodeName, version), nodeAbsent(nodeName)]);
+    if (outcome.kind === 'written') copy.rowDropped(nodeName);
   }
 }

@@ -18,13 +18,18 @@ import { defined } from '../../shared/defined.ts';
 import { DEFAULT_ACCOUNT } from '../../shared/kinds/namespace-contents.ts';
 import { preparePod } from '../../shared/kinds/pods/defaults.ts';
 import { limitViolation } from '../../shared/kinds/pods/limit-range.ts';
-import { accountNameOf, accountRefusal } from '../../shared/kinds/pods/pod-account.ts';
-import { defaultPriorityClass, priorityClassNameOf, resolvePriority } from '../../shared/kinds/pods/pod-priority.ts';
-import { runtimeClassNameOf, runtimeClassRefusal } from '../../shared/kinds/pods/runtime-class.ts';
+import {
+  accountNameOf,
+  accountRefusal,
+  defaultPriorityClass,
+  priorityClassNameOf,
+  resolvePriority,
+  runtimeClassNameOf,
+  runtimeClassRefusal,
+} from '../../shared/kinds/pods/pod-admission.ts';
 import { validatePod } from '../../shared/kinds/pods/validate.ts';
 import { systemPriorityClasses } from '../../shared/kinds/priorityclasses/defaults.ts';
-import { checkQuota } from '../../shared/kinds/quotas/quota.ts';
-import type { CountedResource } from '../../shared/kinds/quotas/usage.ts';
+import { type CountedResource, checkQuota } from '../../shared/kinds/quotas/quota.ts';
 import type {
   KubeObject,
   KubeResourceQuota,

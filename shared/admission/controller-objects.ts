@@ -22,7 +22,7 @@ import { type Backoff, backoffMs } from '../backoff.ts';
 import type { Clock } from '../clock.ts';
 import { defined } from '../defined.ts';
 import type { ResourceDescriptor } from '../kinds/descriptor.ts';
-import type { CountedResource } from '../kinds/quotas/usage.ts';
+import type { CountedResource } from '../kinds/quotas/quota.ts';
 import { resources } from '../kinds/registry.ts';
 import type { KubeObject } from '../kinds/types.ts';
 import { isStatusError } from '../kubernetes/http.ts';

@@ -1,6 +1,6 @@
 /** Objects that controllers create, as policies and webhooks of the cluster see them before they are written. */
 
-import type { CountedResource } from '../kinds/quotas/usage.ts';
+import type { CountedResource } from '../kinds/quotas/quota.ts';
 import type { KubeObject } from '../kinds/types.ts';
 
 export interface MadeObject {

@@ -13,7 +13,7 @@ import { zoneKeyOf } from '../fleet/nodes/node-digest.ts';
 import type { ZoneState } from '../fleet/zone-state.ts';
 import * as metric from '../functions/tick-metrics.ts';
 import { ALL_FUNCTIONS } from '../functions/tick-metrics.ts';
-import { nodeNameOf } from '../kinds/pods/collection/maintain-work-list.ts';
+import { nodeNameOf } from '../kinds/pods/maintain-work-list.ts';
 import type { KubeNode, KubeObject, KubePod } from '../kinds/types.ts';
 import type { ConditionStatus } from '../kubernetes/kubernetes.ts';
 import { rfc3339 } from '../kubernetes/rfc3339.ts';

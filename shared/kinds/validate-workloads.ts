@@ -1,37 +1,107 @@
 /**
- * Deployment, ReplicaSet, ReplicationController, StatefulSet and ControllerRevision
- * (pkg/apis/apps/validation/validation.go, pkg/apis/core/validation/validation.go).
+ * Pod templates and the fields around them, Deployment, ReplicaSet, ReplicationController, StatefulSet and
+ * ControllerRevision (pkg/apis/apps/validation/validation.go, pkg/apis/core/validation/validation.go).
  */
 
 import {
   forbiddenField,
   immutable,
   invalidValue,
+  NOT_NEGATIVE,
   nonNegative,
   notDecremented,
   notSupported,
   required,
   sameJson,
 } from '../kubernetes/causes.ts';
+import { type LabelSelectorSpec, selectorFromSpec, validateSelector } from '../kubernetes/selectors.ts';
 import type { Cause } from '../kubernetes/status.ts';
-import { labelName, subdomainErrors, subdomainName, validateObjectMetadata } from '../kubernetes/validate-metadata.ts';
-import { shareValue, validateShare } from './poddisruptionbudgets/validate.ts';
 import {
-  type SelectionRules,
-  validateRunsForever,
-  validateSelection,
-  validateTemplate,
-} from './pods/validate-template.ts';
+  labelName,
+  subdomainErrors,
+  subdomainName,
+  validateAnnotations,
+  validateLabels,
+  validateObjectMetadata,
+} from '../kubernetes/validate-metadata.ts';
+import { validatePodAnnotations, validatePodSpec } from './pods/validate.ts';
 import type {
+  IntOrString,
   KubeControllerRevision,
   KubeDeployment,
   KubePodTemplate,
   KubeReplicaSet,
   KubeReplicationController,
   KubeStatefulSet,
+  PodTemplateSpec,
   ReplicaStatus,
   StatefulSetSpec,
 } from './types.ts';
+
+/** The labels, annotations and spec of a template. `field`: its path, such as `spec.template`. */
+export function validateTemplate(template: PodTemplateSpec = {}, field: string): Cause[] {
+  const { metadata = {}, spec = {} } = template;
+  const causes = [
+    ...validateLabels(metadata.labels, `${field}.labels`),
+    ...validateAnnotations(metadata.annotations, `${field}.annotations`),
+    ...validatePodAnnotations(metadata.annotations, spec, `${field}.annotations`),
+    ...validatePodSpec(spec).map((cause) => ({ ...cause, field: `${field}.${cause.field ?? 'spec'}` })),
+  ];
+  if ((spec.ephemeralContainers ?? []).length > 0) {
+    causes.push(
+      forbiddenField(`${field}.spec.ephemeralContainers`, 'ephemeral containers not allowed in pod template'),
+    );
+  }
+  return causes;
+}
+
+export interface SelectionRules {
+  /** Lower case, for the message about an empty selector. Absent: an empty selector is valid. */
+  readonly kind?: string;
+  readonly isRequired: boolean;
+  /** Message of the additional cause for a selector that cannot be evaluated. Absent: no such cause. */
+  readonly malformedText?: string;
+}
+
+interface Selection {
+  readonly selector?: LabelSelectorSpec;
+  readonly template?: PodTemplateSpec;
+}
+
+/** The selector of the pods, and whether it matches the labels of the template. */
+export function validateSelection({ selector, template }: Selection, rules: SelectionRules): Cause[] {
+  const field = 'spec.selector';
+  const causes = validateSelector(selector, field);
+  const isMalformed = causes.length > 0;
+  if (selector === undefined && rules.isRequired) causes.push(required(field));
+  const isEmpty = (selector?.matchExpressions ?? []).length + Object.keys(selector?.matchLabels ?? {}).length === 0;
+  if (selector !== undefined && isEmpty && rules.kind !== undefined) {
+    causes.push(invalidValue(field, selector, `empty selector is invalid for ${rules.kind}`));
+  }
+  if (isMalformed) {
+    if (rules.malformedText !== undefined) causes.push(invalidValue(field, selector, rules.malformedText));
+    return causes;
+  }
+  const labels = template?.metadata?.labels ?? {};
+  if (!selectorFromSpec(selector).matches(labels)) {
+    causes.push(invalidValue('spec.template.metadata.labels', labels, '`selector` does not match template `labels`'));
+  }
+  return causes;
+}
+
+/** Pods of these kinds run until they are deleted. `kind`: for the message. */
+export function validateRunsForever(template: PodTemplateSpec | undefined, kind: string): Cause[] {
+  const { restartPolicy = '', activeDeadlineSeconds } = template?.spec ?? {};
+  const causes: Cause[] = [];
+  if (restartPolicy !== 'Always') {
+    causes.push(notSupported('spec.template.spec.restartPolicy', restartPolicy, ['Always']));
+  }
+  if (activeDeadlineSeconds !== undefined) {
+    const why = `activeDeadlineSeconds in ${kind} is not Supported`;
+    causes.push(forbiddenField('spec.template.spec.activeDeadlineSeconds', why));
+  }
+  return causes;
+}
 
 const RULES = { namespaced: true, name: subdomainName };
 
@@ -277,3 +347,23 @@ export const validatePodTemplate = (template: KubePodTemplate, old: KubePodTempl
   ...validateObjectMetadata(template, old, RULES),
   ...validateTemplate(template.template, 'template'),
 ];
+
+const PERCENT_TEXT =
+  "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')";
+
+/** A count of pods, or a share of them such as 25%. A share is at most 100%, unless it is `unlimited`. */
+export function validateShare(field: string, value: IntOrString | undefined, share?: 'unlimited'): Cause[] {
+  if (value === undefined) return [];
+  if (typeof value === 'number') return value < 0 ? [invalidValue(field, value, NOT_NEGATIVE)] : [];
+  const match = /^(\d+)%$/.exec(value);
+  if (match === null) return [invalidValue(field, value, PERCENT_TEXT)];
+  return share !== 'unlimited' && Number(match[1]) > 100
+    ? [invalidValue(field, value, 'must not be greater than 100%')]
+    : [];
+}
+
+/**
+ * The number of a count or share: 25 for 25 and for 25%. Upstream counts a malformed text, and an absent value, as 0.
+ */
+export const shareValue = (value: IntOrString = 0): number =>
+  typeof value === 'number' ? value : Number(/^(\d+)%?$/.exec(value)?.[1] ?? 0);

@@ -2,7 +2,7 @@
  * Graceful deletion, with the same rules for users, evictions and controllers.
  * Source: k8s.io/apiserver pkg/registry/rest/delete.go, and the pod strategy in upstream pkg/registry/core/pod.
  */
-import { isTerminated } from '../kinds/pods/phase.ts';
+import { isTerminated } from '../kinds/pods/resource.ts';
 import type { KubeObject, KubePod } from '../kinds/types.ts';
 import { formatTime } from './time.ts';
 import { INT64_MAX } from './whole-number.ts';

@@ -3,7 +3,9 @@
  * to a malformed one (apimachinery pkg/labels/selector.go, pkg/fields/selector.go). A selector is never ignored:
  * drain relies on it to leave other nodes' pods alone.
  */
-import { labelValueErrors, qualifiedNameErrors } from './validate-metadata.ts';
+import { invalidValue, required } from './causes.ts';
+import type { Cause } from './status.ts';
+import { labelValueErrors, qualifiedNameErrors, validateLabels } from './validate-metadata.ts';
 
 export type LabelOperator = '=' | '!=' | 'in' | 'notin' | 'exists' | '!' | 'gt' | 'lt';
 
@@ -330,4 +332,34 @@ export function unsupportedField(
   return resource.group === '' || resource.group === 'events.k8s.io'
     ? `field label not supported: ${unknown.field}`
     : `${JSON.stringify(unknown.field)} is not a known field selector: only "metadata.name", "metadata.namespace"`;
+}
+
+const SELECTOR_OPERATORS = ['In', 'NotIn', 'Exists', 'DoesNotExist'];
+
+export function validateSelector(selector: LabelSelectorSpec | undefined, field: string): Cause[] {
+  const causes = validateLabels(selector?.matchLabels, `${field}.matchLabels`);
+  for (const [index, expression] of (selector?.matchExpressions ?? []).entries()) {
+    const path = `${field}.matchExpressions[${index}]`;
+    const { key = '', operator = '', values = [] } = expression;
+    for (const error of qualifiedNameErrors(key)) causes.push(invalidValue(`${path}.key`, key, error));
+    if (!SELECTOR_OPERATORS.includes(operator)) {
+      causes.push(invalidValue(`${path}.operator`, operator, 'not a valid selector operator'));
+    } else if (operator.endsWith('In')) {
+      if (values.length === 0) {
+        causes.push(required(`${path}.values`, "must be specified when `operator` is 'In' or 'NotIn'"));
+      }
+    } else if (values.length > 0) {
+      causes.push({
+        reason: 'FieldValueForbidden',
+        message: "Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
+        field: `${path}.values`,
+      });
+    }
+    for (const [at, value] of values.entries()) {
+      for (const error of labelValueErrors(value)) {
+        causes.push(invalidValue(`${path}.values[${at}]`, value, error));
+      }
+    }
+  }
+  return causes;
 }

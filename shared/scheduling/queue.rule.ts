@@ -4,11 +4,10 @@
  * Source: pkg/scheduler/backend/queue/scheduling_queue.go, backoff_queue.go, and the queueing hints of the plugins.
  */
 import { backoffMs } from '../backoff.ts';
-import { conflictsWith } from '../kinds/pods/host-ports.ts';
+import { conflictsWith } from '../kinds/pods/pod-needs.ts';
 import type { PluginName } from './filter.rule.ts';
-import { matchesNodeAffinity } from './node-affinity.rule.ts';
+import { matchesNodeAffinity, toleratesCordon, toleratesTaints } from './node-match.rule.ts';
 import { comparedAmounts } from './requests.rule.ts';
-import { toleratesCordon, toleratesTaints } from './taints.rule.ts';
 import { type Labels, type NamespaceLabels, type PodTerm, termMatches } from './terms.rule.ts';
 import { countsOnNode, isPending, type SchedulableNode, type SchedulablePod } from './world.rule.ts';
 

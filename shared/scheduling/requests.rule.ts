@@ -4,7 +4,7 @@
  * Source: staging/src/k8s.io/component-helpers/resource/helpers.go (PodRequests, AggregateContainerRequests).
  */
 
-import { countedResources } from '../kinds/pods/counted-resources.ts';
+import { countedResources } from '../kinds/pods/pod-needs.ts';
 import type { Container, KubePod, PodSpec, ResourceList } from '../kinds/types.ts';
 import { parseQuantity } from '../kubernetes/quantity.ts';
 

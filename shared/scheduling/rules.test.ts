@@ -2,7 +2,16 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { KubePod } from '../kinds/types.ts';
-import { matchesNodeAffinity, namedNodes, nodeAffinityScore, nodeTermMatches } from './node-affinity.rule.ts';
+import {
+  matchesNodeAffinity,
+  namedNodes,
+  nodeAffinityScore,
+  nodeTermMatches,
+  preferNoScheduleTaints,
+  taintFilter,
+  toleratesTaints,
+  unschedulableFilter,
+} from './node-match.rule.ts';
 import {
   amountOf,
   comparedAmounts,
@@ -12,7 +21,6 @@ import {
   requestsOf,
   scoredRequestsOf,
 } from './requests.rule.ts';
-import { preferNoScheduleTaints, taintFilter, toleratesTaints, unschedulableFilter } from './taints.rule.ts';
 import { compiledSelector, compiledTerm, includesNamespace, termMatches } from './terms.rule.ts';
 import type { SchedulableNode, SchedulablePod } from './world.rule.ts';
 

@@ -5,7 +5,7 @@
  * Counts of matching pods are kept per term and updated with each pod. Equal pods share them.
  */
 
-import type { HostPort } from '../kinds/pods/host-ports.ts';
+import type { HostPort } from '../kinds/pods/pod-needs.ts';
 import { type Amounts, NO_AMOUNTS, plus } from './requests.rule.ts';
 import { type Labels, type PodTerm, termMatches } from './terms.rule.ts';
 import { countsOnNode, isPending, type SchedulableNode, type SchedulablePod } from './world.rule.ts';

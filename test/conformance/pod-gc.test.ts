@@ -12,7 +12,7 @@ import {
   terminatedRemovals,
   unscheduledRemovals,
   watchOrphans,
-} from '../../shared/kinds/pods/collection/rule.ts';
+} from '../../shared/kinds/pods/collection.rule.ts';
 import type { Taint } from '../../shared/kubernetes/kubernetes.ts';
 
 const HOUR_MS = 3_600_000;

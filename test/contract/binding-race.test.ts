@@ -19,9 +19,9 @@ import { podUseWrites } from '../../shared/fleet/nodes/node-use.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import { clusterObjects } from '../../shared/kinds/resources.ts';
 import type { KubeNode, KubeObject, KubePod, ObjectRef } from '../../shared/kinds/types.ts';
+import { toleratesTaints } from '../../shared/scheduling/node-match.rule.ts';
 import { queueStore } from '../../shared/scheduling/queue-store.ts';
 import { type Amounts, plus } from '../../shared/scheduling/requests.rule.ts';
-import { toleratesTaints } from '../../shared/scheduling/taints.rule.ts';
 import {
   countsOnNode,
   type SchedulableNode,

@@ -1,6 +1,6 @@
 /** The work list of pod-gc, on every store. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type ListedPod, type PodGcStore, podGcStore } from '../../shared/kinds/pods/collection/work-list-store.ts';
+import { type ListedPod, type PodGcStore, podGcStore } from '../../shared/kinds/pods/work-list-store.ts';
 import { describeOnStores } from './stores.ts';
 
 const T0 = 1_795_197_000_000;

@@ -1,6 +1,6 @@
 /** Pods that no kubelet will finish, from a change in the tables to their deletion. */
 import { describe, expect, it } from 'vitest';
-import { podGcStore } from '../../shared/kinds/pods/collection/work-list-store.ts';
+import { podGcStore } from '../../shared/kinds/pods/work-list-store.ts';
 import type { KubePod } from '../../shared/kinds/types.ts';
 import type { Taint } from '../../shared/kubernetes/kubernetes.ts';
 import { StoreFault } from '../../shared/store/item-store.ts';

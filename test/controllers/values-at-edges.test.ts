@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { cidrStore } from '../../functions/object-stream/cidr-store.ts';
 import { PROBES_PER_TICK_MAX, probesInWindow } from '../../shared/fleet/gate.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
-import { type CollectablePod, terminatedRemovals } from '../../shared/kinds/pods/collection/rule.ts';
+import { type CollectablePod, terminatedRemovals } from '../../shared/kinds/pods/collection.rule.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import { controlledFleet, settledFleet } from '../support/controlled-fleet.ts';
 

@@ -5,7 +5,7 @@
 import { defined } from '../../../shared/defined.ts';
 import { BIND_COMPLETED } from '../../../shared/kinds/persistentvolumes/annotations.ts';
 import { annotationOf, isBoundToClaim } from '../../../shared/kinds/persistentvolumes/binding.rule.ts';
-import { claimNameOf } from '../../../shared/kinds/pods/pod-claims.ts';
+import { claimNameOf } from '../../../shared/kinds/pods/pod-needs.ts';
 import type {
   KubeObject,
   KubePersistentVolume,

@@ -10,7 +10,7 @@
  * Pods of other machines may have addresses in the networks of this machine, where these belong to other pods: such
  * peers are left out.
  */
-import { isTerminated } from '../../../shared/kinds/pods/phase.ts';
+import { isTerminated } from '../../../shared/kinds/pods/resource.ts';
 import type {
   KubeNetworkPolicy,
   KubeObject,

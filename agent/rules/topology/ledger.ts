@@ -4,7 +4,7 @@
  * Source: the state of pkg/kubelet/cm/cpumanager and memorymanager (policy static).
  */
 
-import { podQosClass } from '../../../shared/kinds/pods/qos-class.ts';
+import { podQosClass } from '../../../shared/kinds/pods/pod-needs.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
 import { parseQuantity } from '../../../shared/kubernetes/quantity.ts';
 import type { CpuPlacement } from '../../ports/pod-runtime.ts';

@@ -9,14 +9,17 @@ import { SYSTEM_NAMESPACES } from '../../../shared/kinds/namespaces/serve.ts';
 import { defaultClass, wantsDefaultClass } from '../../../shared/kinds/persistentvolumes/binding.rule.ts';
 import { persistentvolumeclaims } from '../../../shared/kinds/persistentvolumes/serve.ts';
 import { isLimited, limitViolation } from '../../../shared/kinds/pods/limit-range.ts';
-import { accountNameOf, accountRefusal, mirrorPodRefusal } from '../../../shared/kinds/pods/pod-account.ts';
 import {
+  accountNameOf,
+  accountRefusal,
   defaultPriorityClass,
+  mirrorPodRefusal,
   type PriorityClasses,
   priorityClassNameOf,
   resolvePriority,
-} from '../../../shared/kinds/pods/pod-priority.ts';
-import { runtimeClassNameOf, runtimeClassRefusal } from '../../../shared/kinds/pods/runtime-class.ts';
+  runtimeClassNameOf,
+  runtimeClassRefusal,
+} from '../../../shared/kinds/pods/pod-admission.ts';
 import { isSystemPriorityClass, systemPriorityClasses } from '../../../shared/kinds/priorityclasses/defaults.ts';
 import { namespaces, priorityclasses } from '../../../shared/kinds/registry.ts';
 import { runtimeclasses } from '../../../shared/kinds/runtimeclasses/serve.ts';

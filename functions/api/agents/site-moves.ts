@@ -18,7 +18,7 @@ import type { SiteMove, SiteMoveAnswer } from '../../../shared/agents/site-move.
 import type { UnstoredRequest } from '../../../shared/api/call.ts';
 import { aboutPod, type DecisionAct } from '../../../shared/decisions/decision-record.ts';
 import type { Ledger } from '../../../shared/decisions/ledger.ts';
-import { isTerminated } from '../../../shared/kinds/pods/phase.ts';
+import { isTerminated } from '../../../shared/kinds/pods/resource.ts';
 import { copyName, copyOf } from '../../../shared/kinds/pods/site-copy.ts';
 import { hubOfMachine, siteHubOf } from '../../../shared/kinds/pods/site-permit.ts';
 import { nodes, pods, sitepolicies } from '../../../shared/kinds/registry.ts';

@@ -9,7 +9,7 @@
  */
 
 import { mayEvict } from '../../../shared/kinds/pods/budget-status.ts';
-import { isTerminated } from '../../../shared/kinds/pods/phase.ts';
+import { isTerminated } from '../../../shared/kinds/pods/resource.ts';
 import { poddisruptionbudgets, pods } from '../../../shared/kinds/registry.ts';
 import type { KubeObject, KubePod, PodCondition } from '../../../shared/kinds/types.ts';
 import { isStatusError } from '../../../shared/kubernetes/http.ts';

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { replay } from '../../../cli/replay.ts';
 import { decisionStore } from '../../../shared/decisions/decision-store.ts';
-import { podGcStore } from '../../../shared/kinds/pods/collection/work-list-store.ts';
+import { podGcStore } from '../../../shared/kinds/pods/work-list-store.ts';
 import type { Taint } from '../../../shared/kubernetes/kubernetes.ts';
 import { type ControlledFleet, type FleetOptions, settledFleet } from '../../../test/support/controlled-fleet.ts';
 import { dyingStore } from '../../../test/support/failing-store.ts';

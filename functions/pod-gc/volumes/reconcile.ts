@@ -30,10 +30,10 @@ import {
 } from '../../../shared/fleet/nodes/attached-volumes.rule.ts';
 import { changeNode, nodeRef } from '../../../shared/fleet/nodes/change-node.ts';
 import { readyStatusOf } from '../../../shared/fleet/nodes/conditions.ts';
-import { volumesOf } from '../../../shared/kinds/pods/collection/maintain-work-list.ts';
-import { isOutOfService } from '../../../shared/kinds/pods/collection/rule.ts';
-import type { NodeVolumes, VolumeMemory } from '../../../shared/kinds/pods/collection/work-list-store.ts';
-import { isTerminated } from '../../../shared/kinds/pods/phase.ts';
+import { isOutOfService } from '../../../shared/kinds/pods/collection.rule.ts';
+import { volumesOf } from '../../../shared/kinds/pods/maintain-work-list.ts';
+import { isTerminated } from '../../../shared/kinds/pods/resource.ts';
+import type { NodeVolumes, VolumeMemory } from '../../../shared/kinds/pods/work-list-store.ts';
 import type { KubeNode, KubePod, KubeVolumeAttachment, ObjectRef, Volume } from '../../../shared/kinds/types.ts';
 import { markDeleted } from '../../../shared/kubernetes/deletion.ts';
 import type { ConditionStatus } from '../../../shared/kubernetes/kubernetes.ts';

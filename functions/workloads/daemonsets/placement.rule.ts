@@ -19,8 +19,7 @@ import {
 import { FLAPPING_TAINT_KEY } from '../../../shared/fleet/silences/flapping.ts';
 import type { KubeNode, KubePod, NodeSelectorTerm, PodSpec, PodTemplateSpec } from '../../../shared/kinds/types.ts';
 import type { Taint, Toleration } from '../../../shared/kubernetes/kubernetes.ts';
-import { matchesNodeAffinity } from '../../../shared/scheduling/node-affinity.rule.ts';
-import { toleratesTaints } from '../../../shared/scheduling/taints.rule.ts';
+import { matchesNodeAffinity, toleratesTaints } from '../../../shared/scheduling/node-match.rule.ts';
 
 const NAME_FIELD = 'metadata.name';
 

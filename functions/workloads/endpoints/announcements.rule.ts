@@ -1,6 +1,6 @@
 /** Which changes agents have to read to route Services, and in which zones. Pure. */
 import { ALL_ZONES } from '../../../shared/fleet/nodes/service-readers.ts';
-import { isTerminated } from '../../../shared/kinds/pods/phase.ts';
+import { isTerminated } from '../../../shared/kinds/pods/resource.ts';
 import type { Endpoint, KubeEndpointSlice, KubeObject, KubePod, ObjectRef } from '../../../shared/kinds/types.ts';
 import { jsonEqual } from '../../../shared/kubernetes/json.ts';
 

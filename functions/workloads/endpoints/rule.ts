@@ -4,7 +4,7 @@
  * staging/src/k8s.io/endpointslice/trafficdist/trafficdist.go.
  */
 import { defined } from '../../../shared/defined.ts';
-import { isTerminated } from '../../../shared/kinds/pods/phase.ts';
+import { isTerminated } from '../../../shared/kinds/pods/resource.ts';
 import type {
   Endpoint,
   EndpointAddress,

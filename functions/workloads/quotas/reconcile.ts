@@ -10,8 +10,7 @@
 
 import { defined } from '../../../shared/defined.ts';
 import { ABSENT_MS } from '../../../shared/kinds/quotas/namespace-policies.ts';
-import { type CountedObjects, countedBy, recountedQuota } from '../../../shared/kinds/quotas/quota.ts';
-import { outlivedAtMs } from '../../../shared/kinds/quotas/usage.ts';
+import { type CountedObjects, countedBy, outlivedAtMs, recountedQuota } from '../../../shared/kinds/quotas/quota.ts';
 import { storedResources } from '../../../shared/kinds/resources.ts';
 import type { KubeResourceQuota, ObjectRef } from '../../../shared/kinds/types.ts';
 import { parseTimeMs } from '../../../shared/kubernetes/time.ts';

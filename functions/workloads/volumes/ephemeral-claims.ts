@@ -3,7 +3,7 @@
  * Source: pkg/controller/volume/ephemeral/controller.go.
  */
 import { recordEvents, subjectOf } from '../../../shared/events/record-event.ts';
-import { ephemeralClaimName } from '../../../shared/kinds/pods/pod-claims.ts';
+import { ephemeralClaimName } from '../../../shared/kinds/pods/pod-needs.ts';
 import type { KubePersistentVolumeClaim, KubePod, ObjectRef, Volume } from '../../../shared/kinds/types.ts';
 import { shortHash } from '../../../shared/text.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';

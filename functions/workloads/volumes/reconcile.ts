@@ -31,7 +31,7 @@ import {
 } from '../../../shared/kinds/persistentvolumes/binding.rule.ts';
 import { localNodeOf } from '../../../shared/kinds/persistentvolumes/local-volume.rule.ts';
 import { askForWork } from '../../../shared/kinds/persistentvolumes/volume-work-store.ts';
-import { claimNamesOf } from '../../../shared/kinds/pods/pod-claims.ts';
+import { claimNamesOf } from '../../../shared/kinds/pods/pod-needs.ts';
 import { withLocalClass } from '../../../shared/kinds/storageclasses/local-class.ts';
 import type {
   KubeNode,

@@ -5,12 +5,11 @@
  * One look at a time. Each act is durable before it has an effect (site-permits.ts). A look that fails is repeated by
  * the next one: the cluster answers a repeated request as the first.
  */
-import type { SiteMove, SiteMoveAnswer } from '../../../shared/agents/site-move.ts';
-import { SITE_MOVES } from '../../../shared/agents/site-move.ts';
+import { SITE_MOVES, type SiteMove, type SiteMoveAnswer } from '../../../shared/agents/site-move.ts';
 import type { PermitAnswer, PermitRequest } from '../../../shared/agents/site-permits.ts';
 import type { RandomSource } from '../../../shared/clock.ts';
 import { readyStatusOf } from '../../../shared/fleet/nodes/conditions.ts';
-import { isTerminated } from '../../../shared/kinds/pods/phase.ts';
+import { isTerminated } from '../../../shared/kinds/pods/resource.ts';
 import { copyOf } from '../../../shared/kinds/pods/site-copy.ts';
 import { hubOfMachine, permitFenceMs, siteHubOf } from '../../../shared/kinds/pods/site-permit.ts';
 import { SITE_POLICIES } from '../../../shared/kinds/site-policies/resource.ts';

@@ -6,10 +6,10 @@
  * Whoever binds a pod reads `v`, then the pods of the node, and binds on the condition that `v` is unchanged. So no
  * binding overlooks another one. Pods that leave the node only free what it offers and do not change `v`.
  *
- * The row is deleted after its Node (functions/scheduler/unused-rows.ts), and `v` begins again at 1. The copy of the
+ * The row is deleted after its Node (functions/scheduler/work.ts), and `v` begins again at 1. The copy of the
  * scheduler forgets the version when it reads a new Node, so it never compares versions of two rows.
  */
-import { countedText } from '../../kinds/pods/counted-resources.ts';
+import { countedText } from '../../kinds/pods/pod-needs.ts';
 import type { KubePod } from '../../kinds/types.ts';
 import {
   type Condition,

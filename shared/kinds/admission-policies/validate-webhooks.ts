@@ -4,9 +4,9 @@
  */
 
 import { duplicate, invalidValue, notSupported, required } from '../../kubernetes/causes.ts';
+import { validateSelector } from '../../kubernetes/selectors.ts';
 import type { Cause } from '../../kubernetes/status.ts';
 import { dns1035LabelErrors, subdomainErrors } from '../../kubernetes/validate-metadata.ts';
-import { validateSelector } from '../poddisruptionbudgets/validate.ts';
 import type { MutatingWebhook, ServiceReference, WebhookClientConfig } from '../types.ts';
 import {
   FAILURE_POLICIES,

@@ -13,6 +13,7 @@ import {
   requiredOneOf,
   tooMany,
 } from '../../kubernetes/causes.ts';
+import { validateSelector } from '../../kubernetes/selectors.ts';
 import type { Cause } from '../../kubernetes/status.ts';
 import { validateConditions } from '../../kubernetes/validate-conditions.ts';
 import {
@@ -23,7 +24,6 @@ import {
   subdomainName,
   validateObjectMetadata,
 } from '../../kubernetes/validate-metadata.ts';
-import { validateSelector } from '../poddisruptionbudgets/validate.ts';
 import type {
   AuditAnnotation,
   KubeMutatingAdmissionPolicy,

@@ -3,8 +3,8 @@ import { isOlderVersion } from '../../agents/version-order.ts';
 import { duplicate, invalidValue, required, tooMany } from '../../kubernetes/causes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
 import { subdomainName, validateLabels, validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
-import { validateShare } from '../poddisruptionbudgets/validate.ts';
 import type { AgentReleaseArtifactSpec, KubeAgentRelease } from '../types.ts';
+import { validateShare } from '../validate-workloads.ts';
 
 /** The agent refuses a larger file. */
 export const ARTIFACT_BYTES_MAX = 64 * 1_024 * 1_024;

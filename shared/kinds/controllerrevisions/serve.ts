@@ -3,7 +3,7 @@
 import { ageColumn, NONE, nameColumn, textColumn } from '../../kubernetes/columns.ts';
 import { ageOf, integerColumn, labelsCell, nameOf, templateCells, templateColumns } from '../cells.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
-import { defaultTemplate } from '../pods/template-defaults.ts';
+import { defaultTemplate } from '../pods/spec-defaults.ts';
 import { preparesWhole, servedKind } from '../served-kind.ts';
 import type { KubeControllerRevision, KubePodTemplate, ObjectMeta } from '../types.ts';
 import { validateControllerRevision, validatePodTemplate } from '../validate-workloads.ts';

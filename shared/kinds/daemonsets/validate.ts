@@ -10,9 +10,14 @@ import {
 } from '../../kubernetes/causes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
 import { subdomainName, validateObjectMetadata } from '../../kubernetes/validate-metadata.ts';
-import { shareValue, validateShare } from '../poddisruptionbudgets/validate.ts';
-import { validateRunsForever, validateSelection, validateTemplate } from '../pods/validate-template.ts';
 import type { DaemonSetSpec, DaemonSetStatus, KubeDaemonSet } from '../types.ts';
+import {
+  shareValue,
+  validateRunsForever,
+  validateSelection,
+  validateShare,
+  validateTemplate,
+} from '../validate-workloads.ts';
 
 const COUNTS = [
   'currentNumberScheduled',

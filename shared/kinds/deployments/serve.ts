@@ -2,7 +2,7 @@ import { ageColumn, nameColumn, selectorColumn, textColumn } from '../../kuberne
 import { withoutEmpty, withoutNulls } from '../../kubernetes/normal-form.ts';
 import { ageOf, integerColumn, nameOf, selectorCell, templateCells, templateColumns } from '../cells.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
-import { defaultTemplate } from '../pods/template-defaults.ts';
+import { defaultTemplate } from '../pods/spec-defaults.ts';
 import { preparesStatus, SCALE_PART, STATUS_PART, servedKind } from '../served-kind.ts';
 import type { DeploymentSpec, KubeDeployment } from '../types.ts';
 import { validateDeployment } from '../validate-workloads.ts';

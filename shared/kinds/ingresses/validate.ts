@@ -12,6 +12,7 @@ import {
   requiredAt,
   tooLong,
 } from '../../kubernetes/causes.ts';
+import { validateSelector } from '../../kubernetes/selectors.ts';
 import type { Cause } from '../../kubernetes/status.ts';
 import { cidrErrors, isStrictSubset } from '../../kubernetes/validate-addresses.ts';
 import {
@@ -24,7 +25,6 @@ import {
   subdomainName,
   validateObjectMetadata,
 } from '../../kubernetes/validate-metadata.ts';
-import { validateSelector } from '../poddisruptionbudgets/validate.ts';
 import { portRange, validatePort } from '../pods/validate-probes.ts';
 import { hostNameErrors, serviceName, validateBalancerStatus } from '../services/validate.ts';
 import type {

@@ -1,5 +1,5 @@
 import { withoutNulls } from '../../kubernetes/normal-form.ts';
-import { defaultTemplate, withTemplateLabels } from '../pods/template-defaults.ts';
+import { defaultTemplate, withTemplateLabels } from '../pods/spec-defaults.ts';
 import { type Prepare, preparesStatus } from '../served-kind.ts';
 import type { CronJobSpec, JobSpec, KubeJob, ObjectMeta } from '../types.ts';
 import { CRON_JOBS, JOBS } from './resource.ts';

@@ -15,7 +15,7 @@ import {
   tooLong,
   tooMany,
 } from '../../kubernetes/causes.ts';
-import { selectorFromSpec } from '../../kubernetes/selectors.ts';
+import { selectorFromSpec, validateSelector } from '../../kubernetes/selectors.ts';
 import type { Cause } from '../../kubernetes/status.ts';
 import { CONDITION_STATUSES } from '../../kubernetes/validate-conditions.ts';
 import {
@@ -27,8 +27,6 @@ import {
   tooLongText,
   validateObjectMetadata,
 } from '../../kubernetes/validate-metadata.ts';
-import { validateSelector } from '../poddisruptionbudgets/validate.ts';
-import { validateSelection, validateTemplate } from '../pods/validate-template.ts';
 import type {
   CronJobSpec,
   JobSpec,
@@ -39,6 +37,7 @@ import type {
   PodTemplateSpec,
   SuccessPolicyRule,
 } from '../types.ts';
+import { validateSelection, validateTemplate } from '../validate-workloads.ts';
 import { CronError, isExactTimeZone, parseCron } from './cron-schedule.ts';
 import { generatedLabels } from './defaults.ts';
 import { checkIndexes, validateJobStatus } from './validate-status.ts';

@@ -17,6 +17,7 @@ import {
   tooLong,
 } from '../../kubernetes/causes.ts';
 import { amountCauses, compareQuantities, readAmount } from '../../kubernetes/quantity.ts';
+import { validateSelector } from '../../kubernetes/selectors.ts';
 import type { Cause } from '../../kubernetes/status.ts';
 import {
   byteLength,
@@ -26,7 +27,6 @@ import {
   subdomainName,
   validateObjectMetadata,
 } from '../../kubernetes/validate-metadata.ts';
-import { validateSelector } from '../poddisruptionbudgets/validate.ts';
 import { validateNodeSelector } from '../pods/validate-scheduling.ts';
 import { validateBacksteps, validateHostPath, validateTokenSeconds } from '../pods/validate-volumes.ts';
 import type {

@@ -8,7 +8,7 @@
 
 import { selectorFromSpec } from '../../kubernetes/selectors.ts';
 import type { IntOrString, KubePod, KubePodDisruptionBudget } from '../types.ts';
-import { isTerminated } from './phase.ts';
+import { isTerminated } from './resource.ts';
 
 export interface BudgetStatus {
   readonly observedGeneration: number;

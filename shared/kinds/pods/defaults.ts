@@ -19,11 +19,9 @@ import type { PrepareContext } from '../descriptor.ts';
 import type { Prepare } from '../served-kind.ts';
 import type { KubeObject, KubePod, PodCondition, PodSpec, PodStatus } from '../types.ts';
 import { withLimitDefaults } from './limit-range.ts';
-import { withAccount } from './pod-account.ts';
-import { DEFAULT_PREEMPTION_POLICY } from './pod-priority.ts';
-import { qosClassOf } from './qos-class.ts';
+import { DEFAULT_PREEMPTION_POLICY, withAccount, withRuntimeClass } from './pod-admission.ts';
+import { qosClassOf } from './pod-needs.ts';
 import { resizedSpec } from './resize.ts';
-import { withRuntimeClass } from './runtime-class.ts';
 import { defaultPodSpec } from './spec-defaults.ts';
 
 /** Default of the policy field podEvictionTimeoutSeconds. Seconds. */

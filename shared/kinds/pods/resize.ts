@@ -8,7 +8,7 @@
 import { forbiddenField, invalidValue, sameJson } from '../../kubernetes/causes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
 import type { Container, KubePod, PodSpec, ResourceList } from '../types.ts';
-import { podQosClass, qosClassOf } from './qos-class.ts';
+import { podQosClass, qosClassOf } from './pod-needs.ts';
 
 export const MIRROR_POD = 'kubernetes.io/config.mirror';
 

@@ -18,3 +18,7 @@ export const PODS = storedResource({
     'status.nominatedNodeName': (pod: KubePod) => pod.status?.nominatedNodeName ?? '',
   },
 });
+
+/** A pod that has succeeded or failed. */
+export const isTerminated = (pod: KubePod): boolean =>
+  pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';

@@ -3,8 +3,8 @@ import { causeText } from '../../kubernetes/status.ts';
 import type { PrepareContext } from '../descriptor.ts';
 import type { KubeObject, KubePod } from '../types.ts';
 import { bindPod } from './bind-pod.ts';
-import { resolvePriority } from './pod-priority.ts';
-import { podQosClass, qosClassOf } from './qos-class.ts';
+import { resolvePriority } from './pod-admission.ts';
+import { podQosClass, qosClassOf } from './pod-needs.ts';
 import { pods } from './serve.ts';
 
 type Json = Record<string, unknown>;

@@ -1,16 +1,18 @@
-/** Default values of pod fields (pkg/apis/core/v1/defaults.go). */
+/** Default values of the fields of a pod, and of a pod template (pkg/apis/core/v1/defaults.go). */
 
 import { defined } from '../../defined.ts';
-import { withoutEmpty, withoutNulls } from '../../kubernetes/normal-form.ts';
+import { tidyMetadata, withoutEmpty, withoutNulls } from '../../kubernetes/normal-form.ts';
 import { canonicalQuantity } from '../../kubernetes/quantity.ts';
 import type {
   Container,
   ContainerPort,
   DownwardAPIVolumeFile,
   EnvVar,
+  KubeObject,
   LifecycleHandler,
   ObjectFieldSelector,
   PodSpec,
+  PodTemplateSpec,
   Probe,
   ResourceList,
   ResourceRequirements,
@@ -217,4 +219,17 @@ export function defaultTemplateSpec(given: PodSpec | undefined): PodSpec {
     'serviceAccount',
     'overhead',
   );
+}
+
+export const defaultTemplate = (template: PodTemplateSpec = {}): PodTemplateSpec => ({
+  ...template,
+  metadata: { creationTimestamp: null, ...tidyMetadata(template.metadata ?? {}) },
+  spec: defaultTemplateSpec(template.spec),
+});
+
+/** Labels of the template, for an object without labels. Jobs and ReplicationControllers have this default. */
+export function withTemplateLabels<T extends KubeObject>(object: T, template: PodTemplateSpec = {}): T {
+  const labels = template.metadata?.labels ?? {};
+  if (Object.keys(object.metadata.labels ?? {}).length > 0 || Object.keys(labels).length === 0) return object;
+  return { ...object, metadata: { ...object.metadata, labels } };
 }

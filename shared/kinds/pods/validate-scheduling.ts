@@ -4,9 +4,9 @@
  */
 
 import { duplicate, forbiddenField, invalidValue, notSupported, required } from '../../kubernetes/causes.ts';
+import { validateSelector } from '../../kubernetes/selectors.ts';
 import type { Cause } from '../../kubernetes/status.ts';
 import { labelErrors, qualifiedNameErrors, subdomainErrors } from '../../kubernetes/validate-metadata.ts';
-import { validateSelector } from '../poddisruptionbudgets/validate.ts';
 import type {
   Affinity,
   NodeSelectorRequirement,

@@ -48,15 +48,13 @@ import type {
 } from '../types.ts';
 import { mayRestartAll, RESTART_ALL_ACTION, restartsAfter } from './container-restarts.ts';
 import { OFFLINE_STOP_AFTER, parseOfflineStop } from './offline-stop.ts';
-import { qosClassOf } from './qos-class.ts';
+import { qosClassOf } from './pod-needs.ts';
 import { MIRROR_POD, validateResize } from './resize.ts';
 import { SITE_HUB } from './site-permit.ts';
-import { validateEnv, validateEnvFrom } from './validate-environment.ts';
-import { validateOs } from './validate-os.ts';
 import { portRange, refuseProbes, validateProbes } from './validate-probes.ts';
 import { validateAffinity, validateSpreads } from './validate-scheduling.ts';
-import { validateContainerSecurity, validatePodSecurity } from './validate-security.ts';
-import { validateMounts, validateVolumes } from './validate-volumes.ts';
+import { validateContainerSecurity, validateOs, validatePodSecurity } from './validate-security.ts';
+import { validateEnv, validateEnvFrom, validateMounts, validateVolumes } from './validate-volumes.ts';
 
 const RESTART_POLICIES = ['Always', 'OnFailure', 'Never'];
 const DNS_POLICIES = ['ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'None'];

@@ -1,5 +1,5 @@
 import { freshMetadata, inheritMetadata, typed, withoutEmpty } from '../../kubernetes/normal-form.ts';
-import { DEFAULT_PREEMPTION_POLICY } from '../pods/pod-priority.ts';
+import { DEFAULT_PREEMPTION_POLICY } from '../pods/pod-admission.ts';
 import type { Prepare } from '../served-kind.ts';
 import type { KubeObject, KubePriorityClass } from '../types.ts';
 import { SCHEDULING_GROUP } from './resource.ts';

@@ -1,5 +1,5 @@
 import { withoutEmpty, withoutNulls } from '../../kubernetes/normal-form.ts';
-import { defaultTemplate, withTemplateLabels } from '../pods/template-defaults.ts';
+import { defaultTemplate, withTemplateLabels } from '../pods/spec-defaults.ts';
 import { type Prepare, preparesStatus } from '../served-kind.ts';
 import type { KubeReplicationController, ReplicaSetSpec, ReplicationControllerSpec } from '../types.ts';
 import { REPLICA_SETS, REPLICATION_CONTROLLERS } from './resource.ts';

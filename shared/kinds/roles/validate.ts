@@ -1,6 +1,7 @@
 /** Roles and their bindings (pkg/apis/rbac/validation/validation.go). */
 
 import { invalidValue, notSupported, required, requiredAt, sameJson } from '../../kubernetes/causes.ts';
+import { validateSelector } from '../../kubernetes/selectors.ts';
 import type { Cause } from '../../kubernetes/status.ts';
 import {
   pathSegmentErrors,
@@ -8,7 +9,6 @@ import {
   subdomainName,
   validateObjectMetadata,
 } from '../../kubernetes/validate-metadata.ts';
-import { validateSelector } from '../poddisruptionbudgets/validate.ts';
 import type { KubeClusterRole, KubeRole, KubeRoleBinding, PolicyRule, Subject } from '../types.ts';
 import { RBAC_GROUP } from './resource.ts';
 

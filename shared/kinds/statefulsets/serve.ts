@@ -2,7 +2,7 @@ import { ageColumn, nameColumn, textColumn } from '../../kubernetes/columns.ts';
 import { withoutEmpty, withoutNulls } from '../../kubernetes/normal-form.ts';
 import { ageOf, nameOf, templateCells, templateColumns } from '../cells.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
-import { defaultTemplate } from '../pods/template-defaults.ts';
+import { defaultTemplate } from '../pods/spec-defaults.ts';
 import { preparesStatus, SCALE_PART, STATUS_PART, servedKind } from '../served-kind.ts';
 import type { KubeStatefulSet, StatefulSetSpec } from '../types.ts';
 import { validateStatefulSet } from '../validate-workloads.ts';

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { plan } from '../../../agent/bin/plan.ts';
 import { checkConfig, describeConfigFault } from '../../../agent/rules/config-settings.ts';
 import { swapIsOn, swapStartFault } from '../../../agent/rules/swap-detection.ts';
-import { podQosClass } from '../../../shared/kinds/pods/qos-class.ts';
+import { podQosClass } from '../../../shared/kinds/pods/pod-needs.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
 
 const GI = 1_073_741_824;

@@ -11,10 +11,14 @@
  * Source: pkg/controller/podgc/gc_controller.go.
  */
 
-import type { DisruptionCondition } from '../../../fleet/eviction.rule.ts';
-import { TAINT_OUT_OF_SERVICE } from '../../../fleet/nodes/taint.ts';
-import type { Policy } from '../../../fleet/policy.ts';
-import type { ConditionStatus, Taint } from '../../../kubernetes/kubernetes.ts';
+import type { DisruptionCondition } from '../../fleet/eviction.rule.ts';
+import { TAINT_OUT_OF_SERVICE } from '../../fleet/nodes/taint.ts';
+import type { Policy } from '../../fleet/policy.ts';
+import type { ConditionStatus, Taint } from '../../kubernetes/kubernetes.ts';
+import { parseTimeMs } from '../../kubernetes/time.ts';
+import type { KubePod } from '../types.ts';
+import { siteHubOf } from './site-permit.ts';
+import type { ListedPod, PodGcList } from './work-list-store.ts';
 
 export const ORPHAN_CONDITION: DisruptionCondition = Object.freeze({
   type: 'DisruptionTarget',
@@ -194,3 +198,51 @@ export function podRemovals(
   }
   return [...claimed.values()];
 }
+
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
+
+/** A live pod as this rule reads it. Its row in the work list: collectableRow. */
+export const collectablePod = (pod: KubePod): CollectablePod => ({
+  namespace: pod.metadata.namespace ?? '',
+  name: pod.metadata.name ?? '',
+  uid: pod.metadata.uid ?? '',
+  nodeName: textOf(pod.spec?.nodeName),
+  phase: textOf(pod.status?.phase),
+  reason: textOf(pod.status?.reason),
+  createdAtMs: parseTimeMs(pod.metadata.creationTimestamp) ?? 0,
+  terminating: pod.metadata.deletionTimestamp !== undefined,
+  ...(siteHubOf(pod) !== undefined && { isOfSite: true }),
+});
+
+const EVICTED = 'Evicted';
+
+export const collectableRow = ({ evicted, ...pod }: ListedPod): CollectablePod => ({
+  ...pod,
+  reason: evicted ? EVICTED : undefined,
+});
+
+/** The row of a pod that belongs to the work list: terminating or terminated. */
+export function listedPod(pod: KubePod | undefined): ListedPod | undefined {
+  if (pod === undefined) return undefined;
+  const { reason, isOfSite: _, ...collectable } = collectablePod(pod);
+  if (!collectable.terminating && !isTerminated(collectable)) return undefined;
+  return { ...collectable, evicted: reason === EVICTED };
+}
+
+/** Whether the list holds work. node-monitor reads it to wake pod-gc, and pod-gc before it claims a slot. */
+export const hasWork = (
+  list: PodGcList,
+  { nowMs, policy }: { readonly nowMs: number; readonly policy: Pick<Policy, 'terminatedPodGcThreshold'> },
+): boolean => list.volumes.length > 0 || hasPodsToCollect(list, policy) || isSweepDue(list, nowMs);
+
+/**
+ * Whether the list may lead to a removal. Terminated pods alone are only counted, until there are more of them than the
+ * policy keeps.
+ */
+export function hasPodsToCollect(list: PodGcList, policy: Pick<Policy, 'terminatedPodGcThreshold'>): boolean {
+  if (list.missing.size > 0 || list.pods.some(({ terminating }) => terminating)) return true;
+  return podRemovals({ pods: list.pods.map(collectableRow), nodes: [], missing: new Set() }, policy).length > 0;
+}
+
+export const isSweepDue = ({ sweep }: PodGcList, nowMs: number): boolean =>
+  sweep === undefined || sweep.dueAtMs <= nowMs;

@@ -6,7 +6,7 @@ import {
   settleOrphans,
   terminatedRemovals,
   watchOrphans,
-} from './rule.ts';
+} from './collection.rule.ts';
 
 const pod = (name: string, over: Partial<CollectablePod> = {}): CollectablePod => ({
   namespace: 'default',

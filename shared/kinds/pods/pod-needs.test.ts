@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { conflictsWith, type HostPort } from './host-ports.ts';
+import { conflictsWith, type HostPort } from './pod-needs.ts';
 
 const ports = fc.array(
   fc.record({

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { type ControlledFleet, START_MS, settledFleet } from '../../../../test/support/controlled-fleet.ts';
+import { type ControlledFleet, START_MS, settledFleet } from '../../../test/support/controlled-fleet.ts';
 import { podGcStore } from './work-list-store.ts';
 
 const CLAIM = [{ name: 'data', persistentVolumeClaim: { claimName: 'data' } }];

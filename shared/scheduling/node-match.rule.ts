@@ -1,15 +1,75 @@
 /**
- * NodeAffinity: `nodeSelector` and node affinity.
+ * Whether a node suits a pod by what both state of themselves: NodeUnschedulable, TaintToleration and NodeAffinity
+ * (`nodeSelector` and node affinity).
  *
- * Source: pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go,
+ * Source: pkg/scheduler/framework/plugins, nodeunschedulable/node_unschedulable.go,
+ * tainttoleration/taint_toleration.go and nodeaffinity/node_affinity.go;
  * staging/src/k8s.io/component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go.
  */
+
+import { NODE_RUNTIME, TAINT_UNSCHEDULABLE, tolerates } from '../fleet/nodes/taint.ts';
 import type { NodeSelectorRequirement, NodeSelectorTerm } from '../kinds/types.ts';
+import type { Taint, Toleration } from '../kubernetes/kubernetes.ts';
 import type { Filter, Rejection } from './filter.rule.ts';
 import type { Labels } from './terms.rule.ts';
 import type { SchedulableNode, SchedulablePod } from './world.rule.ts';
 
-const REJECTED: Rejection = {
+const UNSCHEDULABLE: Rejection = {
+  plugin: 'NodeUnschedulable',
+  reasons: ['node(s) were unschedulable'],
+  isResolvable: false,
+};
+const UNTOLERATED: Rejection = {
+  plugin: 'TaintToleration',
+  reasons: ['node(s) had untolerated taint(s)'],
+  isResolvable: false,
+};
+/** Our agent keeps pods with images away by this taint. */
+const RUNS_PROCESSES: Rejection = {
+  ...UNTOLERATED,
+  reasons: [`node(s) run processes, not images (untolerated taint ${NODE_RUNTIME})`],
+};
+const CORDONED: Taint = { key: TAINT_UNSCHEDULABLE, effect: 'NoSchedule' };
+
+const isTolerated = (taint: Readonly<Taint>, tolerations: readonly Toleration[]): boolean =>
+  tolerations.some((each) => tolerates(each, taint));
+
+export const toleratesCordon = (pod: Pick<SchedulablePod, 'tolerations'>): boolean =>
+  isTolerated(CORDONED, pod.tolerations);
+
+/** Every NoSchedule and NoExecute taint is tolerated; for how long does not matter. */
+export const toleratesTaints = (
+  { tolerations }: Pick<SchedulablePod, 'tolerations'>,
+  { taints }: Pick<SchedulableNode, 'taints'>,
+): boolean => taints.every((taint) => taint.effect === 'PreferNoSchedule' || isTolerated(taint, tolerations));
+
+export const unschedulableFilter = (pod: SchedulablePod): Filter => {
+  const tolerated = toleratesCordon(pod);
+  return ({ node }) => (node.isUnschedulable && !tolerated ? UNSCHEDULABLE : undefined);
+};
+
+export const taintFilter =
+  (pod: SchedulablePod): Filter =>
+  ({ node }) => {
+    if (toleratesTaints(pod, node)) return undefined;
+    return node.taints.some(({ key }) => key === NODE_RUNTIME) &&
+      !pod.tolerations.some(({ key }) => key === NODE_RUNTIME)
+      ? RUNS_PROCESSES
+      : UNTOLERATED;
+  };
+
+/** Number of PreferNoSchedule taints that the pod does not tolerate. */
+export function preferNoScheduleTaints(pod: SchedulablePod, { taints }: SchedulableNode): number {
+  let count = 0;
+  for (const taint of taints) {
+    if (taint.effect !== 'PreferNoSchedule') continue;
+    const applicable = pod.tolerations.filter(({ effect = '' }) => effect === '' || effect === 'PreferNoSchedule');
+    if (!isTolerated(taint, applicable)) count += 1;
+  }
+  return count;
+}
+
+const UNMATCHED: Rejection = {
   plugin: 'NodeAffinity',
   reasons: ["node(s) didn't match Pod's node affinity/selector"],
   isResolvable: false,
@@ -80,7 +140,7 @@ export function matchesNodeAffinity(
 export const nodeAffinityFilter =
   (pod: SchedulablePod): Filter =>
   ({ node }) =>
-    matchesNodeAffinity(pod, node) ? undefined : REJECTED;
+    matchesNodeAffinity(pod, node) ? undefined : UNMATCHED;
 
 /** The only nodes that can match; undefined: any node. Every term must require names for that. */
 export function namedNodes({ nodeTerms }: SchedulablePod): ReadonlySet<string> | undefined {

@@ -13,10 +13,10 @@
  * object-stream maintains the list. A periodic sweep of all pods repairs what lost records left out or behind. A row is
  * only a hint: every effect is decided again from live objects.
  */
-import { defined } from '../../../defined.ts';
-import { nodeHealthOf } from '../../../fleet/nodes/health.ts';
-import { controlPages, type Item, type ItemKey, type ItemStore } from '../../../store/item-store.ts';
-import { healthKey, is, nodePodsPartition, objectSortKey } from '../../../store/layout.ts';
+import { defined } from '../../defined.ts';
+import { nodeHealthOf } from '../../fleet/nodes/health.ts';
+import { controlPages, type Item, type ItemKey, type ItemStore } from '../../store/item-store.ts';
+import { healthKey, is, nodePodsPartition, objectSortKey } from '../../store/layout.ts';
 
 const PARTITION = 'pod-gc';
 const POD_PREFIX = 'pod#';

@@ -6,14 +6,14 @@
  * a deleted Node looks for pods, a bound pod looks for its Node. Both reads are strongly consistent.
  */
 
-import { parseProviderId } from '../../../fleet/instances/provider-id.ts';
-import { namesVolumes } from '../../../fleet/nodes/attached-volumes.rule.ts';
-import { jsonEqual } from '../../../kubernetes/json.ts';
-import type { WorkDependencies } from '../../../ticks/dependencies.ts';
-import type { RecordWork } from '../../../ticks/item-change.ts';
-import type { KubeNode, KubeObject, KubePod, ObjectRef, Volume } from '../../types.ts';
-import { isTerminated } from '../phase.ts';
-import { listedPod } from './collectable-pods.ts';
+import { parseProviderId } from '../../fleet/instances/provider-id.ts';
+import { namesVolumes } from '../../fleet/nodes/attached-volumes.rule.ts';
+import { jsonEqual } from '../../kubernetes/json.ts';
+import type { WorkDependencies } from '../../ticks/dependencies.ts';
+import type { RecordWork } from '../../ticks/item-change.ts';
+import type { KubeNode, KubeObject, KubePod, ObjectRef, Volume } from '../types.ts';
+import { listedPod } from './collection.rule.ts';
+import { isTerminated } from './resource.ts';
 import type { PodGcStore } from './work-list-store.ts';
 
 interface ObjectChange<T extends KubeObject> {
