@@ -15,7 +15,7 @@ import type {
 } from '../../shared/kinds/types.ts';
 import { jsonEqual } from '../../shared/kubernetes/json.ts';
 import { controllerOf } from '../../shared/kubernetes/normal-form.ts';
-import { labelsOfConcern } from './disruption/rule.ts';
+import { labelsOfConcern } from './disruption-budgets.rule.ts';
 import { changesPeers, concernedZones, unitedZones } from './endpoints/announcements.rule.ts';
 import { labelsOfEndpoints, SERVICE_NAME_LABEL } from './endpoints/rule.ts';
 import type { OwnerCoordinates } from './garbage-collector/rule.ts';

@@ -36,6 +36,3 @@ export const RECORDS_GIVEN_UP = 'stream_records_given_up_total';
 export const RECORD_WORKS_POSTPONED = 'stream_record_works_postponed_total';
 /** Events of the cluster that the event bus did not accept, after all tries; absent: none. */
 export const EVENTS_NOT_SENT = 'events_not_sent_total';
-
-/** Dimension of a metric by zone. CloudWatch accepts no empty value. */
-export const zoneDimension = (zone: string): { zone: string } => ({ zone: zone === '' ? '(none)' : zone });

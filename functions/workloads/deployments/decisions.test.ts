@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { replayed } from '../../../test/support/replayed.ts';
 import { deploymentReplay, setCreatedDraft, setsScaledDraft } from './decisions.ts';
-import { newSetSize, type Resize, reduceOldSets, type SizedSet } from './sizes.rule.ts';
+import { newSetSize, type Resize, reduceOldSets, type SizedSet } from './replica-sets.rule.ts';
 
 const NOW_MS = 100_000;
 const deployment = { metadata: { namespace: 'd', name: 'web', uid: 'u' } };

@@ -5,7 +5,7 @@ import {
   type RecordedWorkload,
   type ReplayRules,
 } from '../../../shared/decisions/decision-record.ts';
-import { type Fenceposts, newSetSize, type Resize, reduceOldSets, type SizedSet } from './sizes.rule.ts';
+import { type Fenceposts, newSetSize, type Resize, reduceOldSets, type SizedSet } from './replica-sets.rule.ts';
 
 interface DeploymentInputs {
   /** A rolling update: the new ReplicaSet first, then the old ones. */

@@ -33,9 +33,8 @@ import { commitFirst } from '../pod-commits.ts';
 import { isSameTemplate } from '../template.rule.ts';
 import type { KubeDeployment, KubeReplicaSet } from '../workload-types.ts';
 import { resizeText, setCreatedDraft, setsScaledDraft } from './decisions.ts';
-import { REVISION, revisionsOf, sizedSet } from './revisions.rule.ts';
+import { fencepostsOf, REVISION, type Resize, revisionsOf, sizedSet } from './replica-sets.rule.ts';
 import { type DeploymentDecision, decideDeployment } from './rule.ts';
-import { fencepostsOf, type Resize } from './sizes.rule.ts';
 import { CREATION_FAILED, creationFailedStatus } from './status.rule.ts';
 
 const CONTROLLER = 'deployment-controller';

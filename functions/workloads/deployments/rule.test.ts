@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
 import type { DeploymentSpec, KubeDeployment, KubeReplicaSet, WorkloadCondition } from '../workload-types.ts';
-import { decideDeployment } from './rule.ts';
 import {
   fencepostsOf,
   newSetSize,
@@ -10,7 +9,8 @@ import {
   reduceUnhealthy,
   type SizedSet,
   scaleSets,
-} from './sizes.rule.ts';
+} from './replica-sets.rule.ts';
+import { decideDeployment } from './rule.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1);
 const NO_SURGE = { surge: 0, unavailable: 0 };

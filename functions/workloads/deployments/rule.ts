@@ -11,22 +11,20 @@ import type { KubeDeployment, KubeReplicaSet, WorkloadStatus } from '../workload
 import {
   createdNewSet,
   DESIRED_REPLICAS,
+  fencepostsOf,
+  isScalingEvent,
   MAX_REPLICAS,
+  newSetSize,
   REVISION,
+  type Resize,
+  reduceOldSets,
   revisionsOf,
+  type SizedSet,
+  scaleSets,
   sizeAnnotations,
   sizedSet,
   updatedNewSet,
-} from './revisions.rule.ts';
-import {
-  fencepostsOf,
-  isScalingEvent,
-  newSetSize,
-  type Resize,
-  reduceOldSets,
-  type SizedSet,
-  scaleSets,
-} from './sizes.rule.ts';
+} from './replica-sets.rule.ts';
 import {
   condition,
   type DeploymentSets,

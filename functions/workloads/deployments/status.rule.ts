@@ -5,7 +5,7 @@
 import { defined } from '../../../shared/defined.ts';
 import { formatTime, parseTimeMs } from '../../../shared/kubernetes/time.ts';
 import type { KubeDeployment, KubeReplicaSet, WorkloadCondition, WorkloadStatus } from '../workload-types.ts';
-import { fencepostsOf, unavailableMax } from './sizes.rule.ts';
+import { fencepostsOf, unavailableMax } from './replica-sets.rule.ts';
 
 /** progressDeadlineSeconds of this value is none. */
 const NO_DEADLINE_SECONDS = 2 ** 31 - 1;

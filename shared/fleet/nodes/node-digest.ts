@@ -118,6 +118,9 @@ export function zoneKeyOf(labels: Labels): string {
   return region === '' ? zone : `${region}/${zone}`;
 }
 
+/** Dimension of a metric by zone. CloudWatch accepts no empty value. */
+export const zoneDimension = (zone: string): { zone: string } => ({ zone: zone === '' ? '(none)' : zone });
+
 /** True when a node is not counted in its zone. It is still evaluated, marked and tainted like any other node. */
 export const isExcluded = (labels: Labels): boolean =>
   labels !== undefined && Object.hasOwn(labels, EXCLUDE_DISRUPTION_LABEL);

@@ -8,26 +8,25 @@
  *
  * Cost of a pass: a read of the objects that it removes, and the removals.
  */
-
 import {
   asDefinition,
   conditionOf,
   isEstablished,
   type StoredDefinition,
   withCondition,
-} from '../../../shared/kinds/customresourcedefinitions/definition.ts';
-import { decidedNames } from '../../../shared/kinds/customresourcedefinitions/names-store.ts';
+} from '../../shared/kinds/customresourcedefinitions/definition.ts';
+import { decidedNames } from '../../shared/kinds/customresourcedefinitions/names-store.ts';
 import {
   CLEANUP_FINALIZER,
   CUSTOM_RESOURCE_DEFINITIONS,
-} from '../../../shared/kinds/customresourcedefinitions/resource.ts';
-import type { ObjectRef } from '../../../shared/kinds/types.ts';
-import { formatTime } from '../../../shared/kubernetes/time.ts';
-import { sectionWrites } from '../../../shared/store/section-store.ts';
-import type { WorkloadDependencies } from '../dependencies.ts';
-import { deleteKind } from '../namespaces/reconcile.ts';
-import { isReleased } from '../owned-pods.rule.ts';
-import type { SyncReport } from '../owner.ts';
+} from '../../shared/kinds/customresourcedefinitions/resource.ts';
+import type { ObjectRef } from '../../shared/kinds/types.ts';
+import { formatTime } from '../../shared/kubernetes/time.ts';
+import { sectionWrites } from '../../shared/store/section-store.ts';
+import type { WorkloadDependencies } from './dependencies.ts';
+import { deleteKind } from './namespaces/reconcile.ts';
+import { isReleased } from './owned-pods.rule.ts';
+import type { SyncReport } from './owner.ts';
 
 /** Passes of one sync: those that remove objects, and one that finds none. */
 const PASSES_MAX = 3;

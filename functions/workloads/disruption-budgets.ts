@@ -2,16 +2,16 @@
  * Keeps the status of PodDisruptionBudgets for clients that watch it. An eviction does not rely on it: the API counts
  * the pods when it is asked.
  */
-import { defined } from '../../../shared/defined.ts';
-import { recordEvents, subjectOf } from '../../../shared/events/record-event.ts';
-import { expectedPodsOf } from '../../../shared/kinds/pods/budget-scale.ts';
-import type { KubePodDisruptionBudget, ObjectRef } from '../../../shared/kinds/types.ts';
-import { jsonEqual } from '../../../shared/kubernetes/json.ts';
-import { selectorFromSpec } from '../../../shared/kubernetes/selectors.ts';
-import type { WorkloadDependencies } from '../dependencies.ts';
-import { KNOWN_FOR_MS, listObjects } from '../object-lists.ts';
-import { isCommitted, refOfObject, type SyncReport, syncUnlessOvertaken } from '../owner.ts';
-import { nextDisruptionEndMs, storedStatus } from './rule.ts';
+import { defined } from '../../shared/defined.ts';
+import { recordEvents, subjectOf } from '../../shared/events/record-event.ts';
+import { expectedPodsOf } from '../../shared/kinds/pods/budget-scale.ts';
+import type { KubePodDisruptionBudget, ObjectRef } from '../../shared/kinds/types.ts';
+import { jsonEqual } from '../../shared/kubernetes/json.ts';
+import { selectorFromSpec } from '../../shared/kubernetes/selectors.ts';
+import type { WorkloadDependencies } from './dependencies.ts';
+import { nextDisruptionEndMs, storedStatus } from './disruption-budgets.rule.ts';
+import { KNOWN_FOR_MS, listObjects } from './object-lists.ts';
+import { isCommitted, refOfObject, type SyncReport, syncUnlessOvertaken } from './owner.ts';
 
 const CONTROLLER = 'controllermanager';
 const BUDGETS = 'poddisruptionbudgets';

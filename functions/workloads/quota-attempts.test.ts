@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import type { KubeResourceQuota } from '../../../shared/kinds/types.ts';
-import { type ScriptedOutcome, scriptedCommits } from '../../../test/support/scripted-commits.ts';
-import { syncQuota } from './reconcile.ts';
+import type { KubeResourceQuota } from '../../shared/kinds/types.ts';
+import { type ScriptedOutcome, scriptedCommits } from '../../test/support/scripted-commits.ts';
+import { syncQuota } from './quotas.ts';
 
 const ref = { resource: 'resourcequotas', namespace: 'd', name: 'q' };
 const quota = {

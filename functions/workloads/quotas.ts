@@ -7,18 +7,17 @@
  *
  * Cost of a count: a read of the counted objects, and a write if the use changed.
  */
-
-import { defined } from '../../../shared/defined.ts';
-import { ABSENT_MS } from '../../../shared/kinds/quotas/namespace-policies.ts';
-import { type CountedObjects, countedBy, outlivedAtMs, recountedQuota } from '../../../shared/kinds/quotas/quota.ts';
-import { storedResources } from '../../../shared/kinds/resources.ts';
-import type { KubeResourceQuota, ObjectRef } from '../../../shared/kinds/types.ts';
-import { parseTimeMs } from '../../../shared/kubernetes/time.ts';
-import { StoreFault } from '../../../shared/store/item-store.ts';
-import type { WorkloadDependencies } from '../dependencies.ts';
-import { listObjects } from '../object-lists.ts';
-import { isCommitted } from '../owner.ts';
-import { customNamespacedKinds } from '../stored-kinds.ts';
+import { defined } from '../../shared/defined.ts';
+import { ABSENT_MS } from '../../shared/kinds/quotas/namespace-policies.ts';
+import { type CountedObjects, countedBy, outlivedAtMs, recountedQuota } from '../../shared/kinds/quotas/quota.ts';
+import { storedResources } from '../../shared/kinds/resources.ts';
+import type { KubeResourceQuota, ObjectRef } from '../../shared/kinds/types.ts';
+import { parseTimeMs } from '../../shared/kubernetes/time.ts';
+import { StoreFault } from '../../shared/store/item-store.ts';
+import type { WorkloadDependencies } from './dependencies.ts';
+import { listObjects } from './object-lists.ts';
+import { isCommitted } from './owner.ts';
+import { customNamespacedKinds } from './stored-kinds.ts';
 
 /** Counts that a creation overtakes, one after the other. */
 const ATTEMPTS_MAX = 6;

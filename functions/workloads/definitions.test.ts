@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { definitionCatalog } from '../../../shared/kinds/customresourcedefinitions/catalog.ts';
-import { clusterObjects } from '../../../shared/kinds/resources.ts';
-import type { ItemStore } from '../../../shared/store/item-store.ts';
-import { apiInMemory } from '../../../test/support/api-in-memory.ts';
-import { DEFINITIONS, widget, widgetDefinition, widgetsIn } from '../../../test/support/custom-definition.ts';
-import { servedWorkloads } from '../../../test/support/served-workloads.ts';
-import { syncDefinition } from './reconcile.ts';
+import { definitionCatalog } from '../../shared/kinds/customresourcedefinitions/catalog.ts';
+import { clusterObjects } from '../../shared/kinds/resources.ts';
+import type { ItemStore } from '../../shared/store/item-store.ts';
+import { apiInMemory } from '../../test/support/api-in-memory.ts';
+import { DEFINITIONS, widget, widgetDefinition, widgetsIn } from '../../test/support/custom-definition.ts';
+import { servedWorkloads } from '../../test/support/served-workloads.ts';
+import { syncDefinition } from './definitions.ts';
 
 const NAME = `${DEFINITIONS}/widgets.example.com`;
 const WIDGETS = widgetsIn('default');

@@ -1,8 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import type { KubeObject } from '../../../shared/kinds/types.ts';
-import type { ItemStore } from '../../../shared/store/item-store.ts';
-import { servedWorkloads } from '../../../test/support/served-workloads.ts';
+import type { KubeObject } from '../../shared/kinds/types.ts';
+import type { ItemStore } from '../../shared/store/item-store.ts';
+import { servedWorkloads } from '../../test/support/served-workloads.ts';
 
 const DEFAULT = '/api/v1/namespaces/default';
 const QUOTAS = `${DEFAULT}/resourcequotas`;

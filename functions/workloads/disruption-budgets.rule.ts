@@ -5,9 +5,9 @@ import {
   disruptedPart,
   type ExpectedPods,
   remainingDisruptions,
-} from '../../../shared/kinds/pods/budget-status.ts';
-import type { Condition, KubeObject, KubePod, KubePodDisruptionBudget } from '../../../shared/kinds/types.ts';
-import { formatTime, parseTimeMs } from '../../../shared/kubernetes/time.ts';
+} from '../../shared/kinds/pods/budget-status.ts';
+import type { Condition, KubeObject, KubePod, KubePodDisruptionBudget } from '../../shared/kinds/types.ts';
+import { formatTime, parseTimeMs } from '../../shared/kubernetes/time.ts';
 
 const DISRUPTION_ALLOWED = 'DisruptionAllowed';
 /** After this time a pod with a granted eviction is expected to stay. Milliseconds; upstream's DeletionTimeout. */

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { KubePodDisruptionBudget } from '../../../shared/kinds/types.ts';
-import type { memoryItemStore } from '../../../shared/store/memory/item-store.ts';
-import { servedWorkloads } from '../../../test/support/served-workloads.ts';
-import { workloadCluster } from '../../../test/support/workload-cluster.ts';
+import type { KubePodDisruptionBudget } from '../../shared/kinds/types.ts';
+import type { memoryItemStore } from '../../shared/store/memory/item-store.ts';
+import { servedWorkloads } from '../../test/support/served-workloads.ts';
+import { workloadCluster } from '../../test/support/workload-cluster.ts';
 
 const REF = { resource: 'poddisruptionbudgets', namespace: 'default', name: 'web' };
 

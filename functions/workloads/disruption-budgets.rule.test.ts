@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { KubePod, KubePodDisruptionBudget } from '../../../shared/kinds/types.ts';
-import { formatTime } from '../../../shared/kubernetes/time.ts';
-import { labelsOfConcern, nextDisruptionEndMs, storedStatus } from './rule.ts';
+import type { KubePod, KubePodDisruptionBudget } from '../../shared/kinds/types.ts';
+import { formatTime } from '../../shared/kubernetes/time.ts';
+import { labelsOfConcern, nextDisruptionEndMs, storedStatus } from './disruption-budgets.rule.ts';
 
 const NOW_MS = 1_000_000;
 const NOW = formatTime(NOW_MS);

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { earliestRows } from '../../../shared/ticks/due-rows.ts';
-import { workloadCluster } from '../../../test/support/workload-cluster.ts';
+import { earliestRows } from '../../shared/ticks/due-rows.ts';
+import { workloadCluster } from '../../test/support/workload-cluster.ts';
 
 it('a new budget is counted again when no function can still know the budgets without it', async () => {
   const cluster = workloadCluster();
