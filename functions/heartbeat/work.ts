@@ -48,6 +48,7 @@ import {
   type HttpResponse,
   isStatusError,
   json,
+  PROTOBUF_MEDIA_TYPE,
   statusResponse,
   warningHeaders,
 } from '../../shared/kubernetes/http.ts';
@@ -60,7 +61,6 @@ import {
   refusedSignIns,
 } from '../../shared/kubernetes/log-throttle.ts';
 import { patchTransform } from '../../shared/kubernetes/patch/patch.ts';
-import { PROTOBUF_MEDIA_TYPE } from '../../shared/kubernetes/protobuf-envelope.ts';
 import { dryRunOf, parsePath, type ResourceTarget } from '../../shared/kubernetes/request.ts';
 import {
   decodeObject,

@@ -83,7 +83,7 @@ export interface Hub {
 /** After which a client asks again for a version that the copy does not have. */
 const TOO_LARGE_RETRY_SECONDS = 1;
 
-/** What shared/access/node-graph.ts reads. */
+/** What the node graph (shared/access/authorizer.ts) reads. */
 const GRAPH = ['pods', 'persistentvolumes'];
 
 export function composeHub(options: HubOptions): Hub {

@@ -1,9 +1,9 @@
 /** Which requests a hub answers from its copy, and which are passed to the cluster. */
-import { isHealthPath } from '../../shared/api/health-paths.ts';
+
 import { findResource, storedAs } from '../../shared/kinds/registry.ts';
 import { findStored } from '../../shared/kinds/resources.ts';
 import type { HttpRequest } from '../../shared/kubernetes/http.ts';
-import { parsePath, type ResourceTarget, verbOf } from '../../shared/kubernetes/request.ts';
+import { isHealthPath, parsePath, type ResourceTarget, verbOf } from '../../shared/kubernetes/request.ts';
 import { upgradeOf } from '../sessions/upgrades.ts';
 import { GRANTS } from '../watches/access-withdrawals.ts';
 

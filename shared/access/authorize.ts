@@ -76,7 +76,7 @@ interface NodeRule {
   readonly verbs: readonly string[];
   /**
    * This field must limit the request to the node itself. `reference`: a pod of the node must refer to the object,
-   * which node-graph.ts checks. Absent: no such limit.
+   * which authorizer.ts checks. Absent: no such limit.
    */
   readonly own?: 'name' | 'spec.nodeName' | 'reference';
 }

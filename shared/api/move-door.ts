@@ -4,10 +4,10 @@
  */
 import { MOVED_CODE, movedStatus } from '../agents/moved-cluster.ts';
 import { type HttpRequest, type HttpResponse, statusResponse } from '../kubernetes/http.ts';
+import { isHealthPath } from '../kubernetes/request.ts';
 import { serviceUnavailable } from '../kubernetes/status.ts';
 import type { ItemReader } from '../store/item-store.ts';
 import { FENCE_KEY, type Fence, fenceOf } from '../store/move-rows.ts';
-import { isHealthPath } from './health-paths.ts';
 
 const RETRY_AFTER_SECONDS = 10;
 const READS = new Set(['GET', 'HEAD']);

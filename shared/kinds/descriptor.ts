@@ -27,7 +27,7 @@ export interface Subresource {
   readonly appliedFields?: readonly RegExp[];
 }
 
-/** The priority of a pod, as resolved by admission (shared/kinds/pods/pod-priority.ts, resolvePriority). */
+/** The priority of a pod, as resolved by admission (shared/kinds/pods/pod-admission.ts, resolvePriority). */
 export interface ResolvedPriority {
   readonly priority: number;
   readonly priorityClassName?: string;

@@ -5,8 +5,8 @@ import { ALL_SCHEMAS } from '../../test/support/all-schemas.ts';
 import { envelope as body, field, MAGIC, number, protobufBody } from '../../test/support/protobuf-body.ts';
 import { TYPE_TABLE } from '../kinds/generated/type-table.ts';
 import { messages } from '../kinds/messages.ts';
+import { isProtobuf } from './http.ts';
 import { decodeProtobuf } from './protobuf.ts';
-import { isProtobuf } from './protobuf-envelope.ts';
 import type { ProtoField, ProtoMessage } from './protobuf-table.ts';
 import type { Schema, StructSchema } from './schema.ts';
 

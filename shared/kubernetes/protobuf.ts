@@ -1,7 +1,7 @@
+import { isProtobuf, MAGIC } from './http.ts';
 import { BODY_DEPTH_MAX, type JsonObject, nestsDeeperThan, setMember } from './json.ts';
-import { isProtobuf, MAGIC } from './protobuf-envelope.ts';
 import type { ProtobufTable, ProtoField, ProtoMessage, ProtoScalar } from './protobuf-table.ts';
-import { unknownConversion } from './unknown-conversion.ts';
+import { unknownConversion } from './status.ts';
 
 /** Bytes of a body that an error message shows. */
 const SHOWN_BYTES_MAX = 1_024;

@@ -9,15 +9,14 @@ import type { StoredResource } from '../kinds/stored-resource.ts';
 import type { KubeObject } from '../kinds/types.ts';
 import { notSupported } from './causes.ts';
 import { decodeStrict, fieldWarnings, strictDecodingMessage, typeFaultMessage } from './decode.ts';
-import type { HttpRequest } from './http.ts';
+import { type HttpRequest, isProtobuf, PROTOBUF_MEDIA_TYPE } from './http.ts';
 import { inUnicode, isJsonObject, type JsonObject, parseJson } from './json.ts';
 import type { ExpectedType } from './protobuf.ts';
-import { isProtobuf, PROTOBUF_MEDIA_TYPE } from './protobuf-envelope.ts';
 import type { ProtobufTable } from './protobuf-table.ts';
 import { type OptionsKind, optionsFault } from './request.ts';
 import type { StructSchema } from './schema.ts';
 import * as status from './status.ts';
-import { unknownConversion } from './unknown-conversion.ts';
+import { unknownConversion } from './status.ts';
 
 /** Upstream accepts 3 MB. A DynamoDB item has at most 400 KB. */
 export const BODY_BYTES_MAX = 393_216;

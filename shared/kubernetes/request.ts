@@ -255,3 +255,7 @@ export function refuseFutureVersion(query: URLSearchParams, nowMs: number): void
 
 const refusedMatch = (why: string): status.Cause => forbiddenField('resourceVersionMatch', why);
 const MATCH_OF_CONTINUED = refusedMatch('resourceVersionMatch is forbidden when continue is provided');
+
+const HEALTH_PATHS: ReadonlySet<string> = new Set(['/healthz', '/livez', '/readyz']);
+
+export const isHealthPath = (path: string): boolean => HEALTH_PATHS.has(path);

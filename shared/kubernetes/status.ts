@@ -3,6 +3,7 @@
  * Texts and details follow Kubernetes (staging/src/k8s.io/apimachinery/pkg/api/errors/errors.go), because clients
  * print the first and branch on the second.
  */
+
 import { defined } from '../defined.ts';
 import { boundedStatus, CAUSES_MAX, type Cause, type KubeStatus, type StatusDetails } from './status-object.ts';
 
@@ -329,3 +330,10 @@ export const namespaceMismatch = (): StatusError =>
 /** 400 of a PUT: the body names another object than the URL. */
 export const nameMismatch = (inBody: string, inUrl: string): StatusError =>
   badRequest(`the name of the object (${inBody}) does not match the name on the URL (${inUrl})`);
+
+/** The message of upstream for a body of another kind than the path has. */
+export const unknownConversion = (
+  { apiVersion, kind }: { readonly apiVersion: string; readonly kind: string },
+  expectedKind: string,
+): string =>
+  `${kind} in version ${JSON.stringify(apiVersion)} cannot be handled as a ${expectedKind}: converting (${kind}) to (${expectedKind}): unknown conversion`;

@@ -238,7 +238,7 @@ const VALUES: readonly Value[] = [
   },
   {
     value: 'Pod `status.phase`',
-    read: '`collection/rule.ts`: whether a pod terminated; the policy limits terminated pods',
+    read: '`collection.rule.ts`: whether a pod terminated; the policy limits terminated pods',
     lies: podStatus({ phase: 'Succeeded' }, { phase: 'Failed', reason: 'Evicted' }),
     decides: 'a terminated pod needs no grace period: it is removed when it would be marked',
   },

@@ -5,7 +5,7 @@
  *
  *   nodes              the Nodes
  *   nodes/pods         pods that are bound to them
- *   nodes/configmaps   ConfigMaps that those pods refer to, as for a node itself (node-graph.ts)
+ *   nodes/configmaps   ConfigMaps that those pods refer to, as for a node itself (authorizer.ts)
  *   nodes/secrets      Secrets, in the same way
  *
  * Which objects that are changes without a change of the objects: a role names another node, or a pod refers to another

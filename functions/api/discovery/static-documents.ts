@@ -1,7 +1,7 @@
 /** Responses that depend on the path alone: version, discovery, health, OpenAPI. */
 
-import { isHealthPath } from '../../../shared/api/health-paths.ts';
 import { type HttpRequest, type HttpResponse, json } from '../../../shared/kubernetes/http.ts';
+import { isHealthPath } from '../../../shared/kubernetes/request.ts';
 import {
   aggregatedContentType,
   aggregatedDiscoveryDocument,

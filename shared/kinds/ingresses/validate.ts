@@ -25,7 +25,7 @@ import {
   subdomainName,
   validateObjectMetadata,
 } from '../../kubernetes/validate-metadata.ts';
-import { portRange, validatePort } from '../pods/validate-probes.ts';
+import { portRange, validatePort } from '../pods/validate-containers.ts';
 import { hostNameErrors, serviceName, validateBalancerStatus } from '../services/validate.ts';
 import type {
   IngressBackend,

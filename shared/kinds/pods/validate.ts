@@ -51,9 +51,15 @@ import { OFFLINE_STOP_AFTER, parseOfflineStop } from './offline-stop.ts';
 import { qosClassOf } from './pod-needs.ts';
 import { MIRROR_POD, validateResize } from './resize.ts';
 import { SITE_HUB } from './site-permit.ts';
-import { portRange, refuseProbes, validateProbes } from './validate-probes.ts';
+import {
+  portRange,
+  refuseProbes,
+  validateContainerSecurity,
+  validateOs,
+  validatePodSecurity,
+  validateProbes,
+} from './validate-containers.ts';
 import { validateAffinity, validateSpreads } from './validate-scheduling.ts';
-import { validateContainerSecurity, validateOs, validatePodSecurity } from './validate-security.ts';
 import { validateEnv, validateEnvFrom, validateMounts, validateVolumes } from './validate-volumes.ts';
 
 const RESTART_POLICIES = ['Always', 'OnFailure', 'Never'];

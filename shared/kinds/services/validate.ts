@@ -27,7 +27,7 @@ import {
   validateLabels,
   validateObjectMetadata,
 } from '../../kubernetes/validate-metadata.ts';
-import { portRange, validatePort as validatePortOrName } from '../pods/validate-probes.ts';
+import { portRange, validatePort as validatePortOrName } from '../pods/validate-containers.ts';
 import type {
   Endpoint,
   EndpointAddress,

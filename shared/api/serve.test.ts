@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { StoreFault } from '../store/item-store.ts';
-import { statusOfFault } from './fault-status.ts';
+import { statusOfFault } from './serve.ts';
 
 const at = (fraction: number) => ({ fraction: () => fraction });
 
