@@ -12,7 +12,7 @@ export const ALONE = [
   'agent/adapters/windows/service-worker.test.ts',
   'agent/adapters/windows/windows-runtime.test.ts',
   'agent/app/pods/remembered-power-cuts.test.ts',
-  'shared/store/packed-text.test.ts',
+  'shared/store/object-record.test.ts',
   'test/agent/disk-faults.test.ts',
   'test/agent/kept-files.test.ts',
   'test/agent/key-rotation.test.ts',

@@ -5,7 +5,6 @@
  * The CPU of a process is modelled by fixed times per node, because virtual time does not pass while code runs. The
  * report has the CPU that this machine really used.
  */
-
 import type { FleetControllers } from '../server/fleet-controllers.ts';
 import { defined } from '../shared/defined.ts';
 import type { PartQueue } from '../shared/fleet/mark-parts.ts';
@@ -14,9 +13,8 @@ import { shardsOf } from '../shared/kinds/resources.ts';
 import type { ConsumedUnits, ItemStore, TransactWrite } from '../shared/store/item-store.ts';
 import { healthKey } from '../shared/store/layout.ts';
 import { type MemoryItemStore, memoryItemStore } from '../shared/store/memory/item-store.ts';
-import { objectText } from '../shared/store/object-record.ts';
+import { objectText, packText } from '../shared/store/object-record.ts';
 import { objectKey } from '../shared/store/object-store.ts';
-import { packText } from '../shared/store/packed-text.ts';
 import { slotOf, TickFault } from '../shared/ticks/tick.ts';
 import { readyNode } from '../simulation/ready-node.ts';
 import { seededFraction, seededUuid } from '../simulation/seeded-random.ts';

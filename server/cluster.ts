@@ -46,7 +46,7 @@ import { failedRequests } from '../shared/kubernetes/log-throttle.ts';
 import { isHealthPath, withoutWatchPrefix } from '../shared/kubernetes/request.ts';
 import type { Log, Meter } from '../shared/observability/log.ts';
 import type { ItemStore } from '../shared/store/item-store.ts';
-import type { Waker } from '../shared/ticks/waker.ts';
+import type { Waker } from '../shared/ticks/tick.ts';
 import { type SigningRequests, signingRequests } from './certificates/signing-requests.ts';
 import { clientCertificates, type HasKey } from './client-certificate.ts';
 import type { FleetControllers } from './fleet-controllers.ts';

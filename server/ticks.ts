@@ -12,8 +12,7 @@ import type { Clock } from '../shared/clock.ts';
 import type { Policy } from '../shared/fleet/policy.ts';
 import { ALL_FUNCTIONS, FAILED_TICKS, TICK_AGE } from '../shared/functions/tick-metrics.ts';
 import type { Log, Meter } from '../shared/observability/log.ts';
-import { currentSlot, ranNevertheless, slotOf, slotStartMs } from '../shared/ticks/tick.ts';
-import type { Waker } from '../shared/ticks/waker.ts';
+import { currentSlot, ranNevertheless, slotOf, slotStartMs, type Waker } from '../shared/ticks/tick.ts';
 import type { FleetControllers } from './fleet-controllers.ts';
 
 const SWEEP_MS = 60_000;

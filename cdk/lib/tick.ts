@@ -128,7 +128,7 @@ export interface WakeUpsProps {
 }
 
 /**
- * A function that node-monitor wakes when there is work (shared/ticks/waker.ts), and that a schedule invokes each
+ * A function that node-monitor wakes when there is work (shared/ticks/tick.ts), and that a schedule invokes each
  * minute, whether or not there is work: the sweep. Both are asynchronous invocations. They are not repeated and not
  * kept, since the next one does the same.
  */

@@ -1,7 +1,7 @@
 /** Where the data of a Secret is, and where it is not. */
 import { expect, it } from 'vitest';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
-import { unpackText } from '../../shared/store/packed-text.ts';
+import { unpackText } from '../../shared/store/object-record.ts';
 import { apiInMemory } from '../../test/support/api-in-memory.ts';
 
 const SECRETS = '/api/v1/namespaces/default/secrets';

@@ -32,7 +32,6 @@ import {
   type MetadataAnswer,
 } from '../../shared/fleet/instances/initialisation.rule.ts';
 import type { CloudAnswer } from '../../shared/fleet/instances/instance.ts';
-import { isWatchedNode, watchedNodeOf } from '../../shared/fleet/instances/maintain-watch-list.ts';
 import { type AskedSeconds, isComparisonDue, planPolls } from '../../shared/fleet/instances/poll-plan.rule.ts';
 import type { Ec2Instance } from '../../shared/fleet/instances/provider-id.ts';
 import {
@@ -56,7 +55,13 @@ import {
   seenAfter,
   type WatchedNode,
 } from '../../shared/fleet/instances/watch-list.rule.ts';
-import { type CloudStore, cloudStore, type WatchRow } from '../../shared/fleet/instances/watch-list-store.ts';
+import {
+  type CloudStore,
+  cloudStore,
+  isWatchedNode,
+  type WatchRow,
+  watchedNodeOf,
+} from '../../shared/fleet/instances/watch-list-store.ts';
 import { changeNode, type NodeChange, withTaints } from '../../shared/fleet/nodes/change-node.ts';
 import { reportUnwritable } from '../../shared/fleet/nodes/report-unwritable.ts';
 import { addTaint, removeTaints } from '../../shared/fleet/nodes/taint.ts';

@@ -8,12 +8,10 @@
  *
  * Cost without parked rows: half a read unit per tick.
  */
-
 import { type WorkBudget, workThrough } from '../../shared/ticks/bounded-work.ts';
 import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';
-import { type ParkedRow, parkedStore } from '../../shared/ticks/parked-store.ts';
+import { type ParkedRow, parkedStore, reportGivenUp } from '../../shared/ticks/parked-store.ts';
 import { isRowGivenUp, retryDelayMs } from '../../shared/ticks/parking.rule.ts';
-import { reportGivenUp } from '../../shared/ticks/report-given-up.ts';
 
 /** Retries per tick: a bound on what a tick writes. The rows that have been due longest come first. */
 const RETRIES_PER_TICK_MAX = 400;

@@ -15,18 +15,16 @@
  * A part may arrive late, twice, at once in two processes, or be received again after a kill. Nodes that are marked are
  * no candidates. The events of a part have names that follow from it, so they are recorded once.
  */
-
 import { nodeNotReady } from '../../shared/events/event-text.ts';
 import { recordEvents } from '../../shared/events/record-event.ts';
 import type { FleetState } from '../../shared/fleet/fleet-store.ts';
 import { gateVerdictFor, gateVerdictOf } from '../../shared/fleet/gate.ts';
-import { type MarkedNode, type MarkToDo, markNodes } from '../../shared/fleet/mark-nodes.ts';
+import { type MarkedNode, type MarkToDo, markNodes, reportMarks } from '../../shared/fleet/mark-nodes.ts';
 import { type FollowUpPart, followUpOf, type MarkPart, type NodesPart, partIn } from '../../shared/fleet/mark-parts.ts';
 import { markPodsOfNode } from '../../shared/fleet/mark-pods.ts';
 import { decideMark } from '../../shared/fleet/marks.rule.ts';
 import type { NodeHealth } from '../../shared/fleet/nodes/health.ts';
 import { readHealth } from '../../shared/fleet/nodes/health-store.ts';
-import { reportMarks } from '../../shared/fleet/report-marks.ts';
 import { NODES } from '../../shared/kinds/nodes/resource.ts';
 import { shardOf } from '../../shared/store/layout.ts';
 import { groupedBy, type WorkBudget, workThrough, workUntil } from '../../shared/ticks/bounded-work.ts';

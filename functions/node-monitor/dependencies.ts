@@ -1,7 +1,7 @@
 import type { EventBus } from '../../shared/events/cluster-event.ts';
 import type { PartQueue } from '../../shared/fleet/mark-parts.ts';
 import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';
-import type { Waker } from '../../shared/ticks/waker.ts';
+import type { Waker } from '../../shared/ticks/tick.ts';
 import type { TickQueue } from './chain.ts';
 import type { Probe } from './probes.ts';
 import { type ReturnWatch, returnWatch, type SilenceWatch, silenceWatch } from './silence-watch.ts';

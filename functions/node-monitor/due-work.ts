@@ -13,8 +13,7 @@ import { podGcStore } from '../../shared/kinds/pods/work-list-store.ts';
 import { TURN } from '../../shared/scheduling/queue-store.ts';
 import { hasDueRow, isWanted, peekTurn, WORKLOADS_DUE } from '../../shared/ticks/due-rows.ts';
 import { RETRIES_DUE } from '../../shared/ticks/parked-store.ts';
-import { slotOf } from '../../shared/ticks/tick.ts';
-import { wake } from '../../shared/ticks/waker.ts';
+import { slotOf, wake } from '../../shared/ticks/tick.ts';
 import type { MonitorDependencies } from './dependencies.ts';
 
 /** The tick that looks. */

@@ -6,7 +6,7 @@
  *   3. Decide the safety gate, marks, zones and the eviction queue.
  *   4. Claim the slot: one conditional write with gate, probes and total disruption. The loser exits.
  *   5. Send the message that starts the next tick (chain.ts).
- *   6. Wake the functions that have work (shared/ticks/waker.ts).
+ *   6. Wake the functions that have work (shared/ticks/tick.ts).
  *   7. Apply the decisions within the time budget, then record that the tick finished. More than some hundred marks are
  *      sent to node-marker (distribute-marks.ts).
  *   8. Look again at nodes with a shortened grace period that ends before the next tick (look-again.ts).
@@ -40,8 +40,8 @@ import {
   type SkippedTick,
   slotStartMs,
   type Tick,
+  wake,
 } from '../../shared/ticks/tick.ts';
-import { wake } from '../../shared/ticks/waker.ts';
 import { applyDecisions, endKeptPromises } from './apply-decisions.ts';
 import { sendNextTick } from './chain.ts';
 import { type Decided, decideTick, gateTransition, isQuiet, type MonitorWorld } from './decide-tick.ts';

@@ -1,7 +1,7 @@
 import type { EventBus } from '../../shared/events/cluster-event.ts';
 import { type PodGcStore, podGcStore } from '../../shared/kinds/pods/work-list-store.ts';
 import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';
-import type { Waker } from '../../shared/ticks/waker.ts';
+import type { Waker } from '../../shared/ticks/tick.ts';
 import { type CidrAllocator, cidrAllocator } from './node-cidrs.ts';
 
 export interface ObjectStreamPorts {

@@ -17,7 +17,7 @@ import {
   schedulablePod,
 } from '../../shared/scheduling/world.rule.ts';
 import type { RecordWork } from '../../shared/ticks/item-change.ts';
-import { wake } from '../../shared/ticks/waker.ts';
+import { wake } from '../../shared/ticks/tick.ts';
 import type { ObjectStreamDependencies } from './dependencies.ts';
 
 interface Change<T extends KubeObject> {

@@ -4,7 +4,7 @@
  *
  * Node  events RegisteredNode and RemovingNode, once for each uid; taints and labels (node-taints.ts);
  *       removal from the eviction queue when Ready; evictions of its pods when its NoExecute taints changed; pod CIDRs
- *       (node-cidrs.ts); the list of nodes that EC2 is asked about (maintain-watch-list.ts), and that of nodes
+ *       (node-cidrs.ts); the list of nodes that EC2 is asked about (watch-list-store.ts), and that of nodes
  *       that route Services (service-readers.ts); the quarantine of missing node names (maintain-work-list.ts)
  * Pod   evictions of its node when it is bound, deleted, or changes its tolerations; a not-ready mark when it is bound
  *       to a node that is not Ready; the work list of pod-gc; the pods version of its node, unless only its status
@@ -46,7 +46,6 @@
  * Work for a node by its name has one row per node (uid ''), because changes of all its pods may require it. So a
  * thousand pods of a throttled node park one row.
  */
-
 import { defined } from '../../shared/defined.ts';
 import { objectEvents, publishEvents } from '../../shared/events/cluster-event.ts';
 import type { KubeNode, KubeObject } from '../../shared/kinds/types.ts';
@@ -65,10 +64,10 @@ import {
   type ParkedRow,
   parkedId,
   parkedStore,
+  reportGivenUp,
   retriedId,
 } from '../../shared/ticks/parked-store.ts';
 import { isWorkGivenUp, parkedNode, parkedPod } from '../../shared/ticks/parking.rule.ts';
-import { reportGivenUp } from '../../shared/ticks/report-given-up.ts';
 import type { ObjectStreamDependencies } from './dependencies.ts';
 import {
   type ObjectChanges,

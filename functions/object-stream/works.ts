@@ -5,7 +5,7 @@ import { recordEvents, subjectOf } from '../../shared/events/record-event.ts';
 import { isSilentNode } from '../../shared/fleet/eviction-time.rule.ts';
 import { evictPods } from '../../shared/fleet/evictions.ts';
 import type { FleetState } from '../../shared/fleet/fleet-store.ts';
-import { cloudWatchWorks } from '../../shared/fleet/instances/maintain-watch-list.ts';
+import { cloudWatchWorks } from '../../shared/fleet/instances/watch-list-store.ts';
 import { markPods } from '../../shared/fleet/mark-pods.ts';
 import { changeNode, nodeRef } from '../../shared/fleet/nodes/change-node.ts';
 import { marksPodsBoundNow, readyStatusOf } from '../../shared/fleet/nodes/conditions.ts';

@@ -71,9 +71,18 @@ import {
   readRow,
   text,
 } from '../../shared/store/layout.ts';
-import { HEAD, OBJECT, objectOf, objectText, refOf, resourceVersionOf } from '../../shared/store/object-record.ts';
+import {
+  HEAD,
+  OBJECT,
+  objectOf,
+  objectText,
+  packText,
+  refOf,
+  resourceVersionOf,
+  type StoredText,
+  unpackText,
+} from '../../shared/store/object-record.ts';
 import { COMMIT_OBJECTS_MAX, type IssuedWrite, issuedItems } from '../../shared/store/object-store.ts';
-import { packText, type StoredText, unpackText } from '../../shared/store/packed-text.ts';
 import type { ReadChange } from '../../shared/watches/change-read.ts';
 import type { ListedPage } from './cluster-reads.ts';
 

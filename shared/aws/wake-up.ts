@@ -15,8 +15,7 @@ import type { Log, Meter } from '../observability/log.ts';
 import { log, logger } from '../observability/logger.ts';
 import { meter } from '../observability/meter.ts';
 import { publishMetrics } from '../observability/publish-metrics.ts';
-import { currentSlot, ranNevertheless, slotOf, slotStartMs } from '../ticks/tick.ts';
-import type { FailedWakeUp, Waker } from '../ticks/waker.ts';
+import { currentSlot, type FailedWakeUp, ranNevertheless, slotOf, slotStartMs, type Waker } from '../ticks/tick.ts';
 import { type AwsConnection, awsConnectionFrom } from './connection.ts';
 
 export interface WakeUpEvent {

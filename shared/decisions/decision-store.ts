@@ -34,7 +34,7 @@ import {
 } from '../store/item-store.ts';
 import { decisionPartition, decisionsPartition, podDecisionsPartition, shardOf } from '../store/layout.ts';
 import { mergePages, type PageReader } from '../store/merge-pages.ts';
-import { packText, type StoredText, unpackText } from '../store/packed-text.ts';
+import { packText, type StoredText, unpackText } from '../store/object-record.ts';
 import { shortHash } from '../text.ts';
 import type { DecisionAbout, DecisionDraft, DecisionRecord } from './decision-record.ts';
 

@@ -6,6 +6,7 @@
  * 5,000 nodes that fail at once take about 300 transactions. Transactions of different shards run concurrently. A
  * node's event is written to a shard of the same lane: two lanes never contend for the head of a shard.
  */
+
 import type { DecisionDraft } from '../decisions/decision-record.ts';
 import type { TickMark } from '../decisions/ledger.ts';
 import { eventWrite } from '../events/record-event.ts';
@@ -18,6 +19,7 @@ import type { ObjectWrite } from '../store/object-store.ts';
 import { groupedBy, inParts, type WorkBudget, workInHalves, workThrough } from '../ticks/bounded-work.ts';
 import type { WorkDependencies } from '../ticks/dependencies.ts';
 import { markDraft } from './mark-decisions.ts';
+import * as metric from './mark-metrics.ts';
 import { isMarkable } from './mark-pods.ts';
 import type { MarkDecision } from './marks.rule.ts';
 import { nodeRef, withTaints } from './nodes/change-node.ts';
@@ -268,4 +270,33 @@ function markedNode({ decision, node }: Candidate, nowMs: number): KubeNode | un
   const taints = reconcileNoSchedule({ taints: node.spec?.taints ?? [], conditions, unschedulable });
   const marked: KubeNode = { ...node, status: { ...node.status, conditions } };
   return taints === undefined ? marked : withTaints(marked, taints);
+}
+
+/** Node names in one log line. */
+const LOGGED_NAMES_MAX = 10;
+
+/** `sinceDecisionMs`: time from the decision to the mark. Milliseconds. */
+export function reportMarks(
+  { log, meter }: Pick<WorkDependencies, 'log' | 'meter'>,
+  { marked, spared, left }: MarkOutcome,
+  { sinceDecisionMs = 0 }: { readonly sinceDecisionMs?: number } = {},
+): void {
+  meter.add(metric.MARKED_NODES, marked.length, 'Count');
+  const shortened = marked.filter(({ decision }) => decision.accusation?.shortens === true).length;
+  if (shortened > 0) meter.add(metric.SHORTENED_MARKS, shortened, 'Count');
+  if (marked.length > 0) {
+    const silentSeconds = marked.map(({ decision }) => decision.silentSeconds);
+    meter.add(metric.DETECTION_TIME, Math.max(...silentSeconds) + sinceDecisionMs / 1_000, 'Seconds');
+  }
+  log.info('silent nodes marked Unknown', {
+    marked: marked.length,
+    spared,
+    left,
+    nodes: marked.slice(0, LOGGED_NAMES_MAX).map(({ decision }) => ({
+      nodeName: decision.nodeName,
+      zone: decision.zone,
+      silentSeconds: decision.silentSeconds,
+      graceSeconds: decision.graceSeconds,
+    })),
+  });
 }

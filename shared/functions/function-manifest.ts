@@ -90,7 +90,7 @@ export type Trigger =
       readonly period: TickPeriod;
       /**
        * True: each tick starts the next one (functions/node-monitor/chain.ts). Otherwise node-monitor invokes the
-       * function when there is work for it (shared/ticks/waker.ts), and a schedule does each minute, the sweep.
+       * function when there is work for it (shared/ticks/tick.ts), and a schedule does each minute, the sweep.
        */
       readonly chain?: true;
       /** How a missing tick is noticed. */

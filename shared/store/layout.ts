@@ -175,7 +175,7 @@ export const text = (name: string): Attribute<string | undefined> => plain(name,
 export const number = (name: string): Attribute<number | undefined> => plain(name, isNumber);
 export const bytes = (name: string): Attribute<Uint8Array | undefined> => plain(name, isBytes);
 
-/** A text that may be stored packed (packed-text.ts). */
+/** A text that may be stored packed (object-record.ts). */
 export const packable = (name: string): Attribute<string | Uint8Array | undefined> =>
   plain(name, (value): value is string | Uint8Array => isText(value) || isBytes(value));
 

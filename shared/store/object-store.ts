@@ -60,13 +60,14 @@ import {
   OBJECT,
   objectOf,
   objectText,
+  packObjectText,
   previousText,
   refOf,
   resourceVersionOf,
   type Selectable,
+  type StoredText,
 } from './object-record.ts';
 import { ownerIndexWrites } from './owners.ts';
-import { packObjectText, type StoredText } from './packed-text.ts';
 import { changesWorkloads } from './workload-change.ts';
 
 /** Objects in one commit that always fit a transaction (object, log, pod pointer and head each), without `extra`. */

@@ -25,8 +25,10 @@
  * Each has a partition of its own, so retries are spread over the lanes of the stream.
  */
 import { defined } from '../defined.ts';
+import { ALL_FUNCTIONS, RECORDS_GIVEN_UP } from '../functions/tick-metrics.ts';
 import { type Item, type ItemKey, type ItemStore, StoreFault } from '../store/item-store.ts';
 import { ALONE, all, any, is, lacks, objectSortKey, RETRY_PREFIX } from '../store/layout.ts';
+import type { WorkDependencies } from './dependencies.ts';
 import type { DueRows } from './due-rows.ts';
 
 const PARTITION = 'parked';
@@ -178,4 +180,19 @@ function rowOf(item: Item): ParkedRow {
     tries: item['tries'] as number,
     version: item['version'] as number,
   };
+}
+
+/** Counts and logs works of a parked row that are not retried any more. */
+export function reportGivenUp(
+  { log, meter }: Pick<WorkDependencies, 'log' | 'meter'>,
+  row: ParkedRow,
+  { works, nowMs }: { readonly works: readonly string[]; readonly nowMs: number },
+): void {
+  meter.add(RECORDS_GIVEN_UP, 1, 'Count', ALL_FUNCTIONS);
+  log.error('works of a stream record were given up', {
+    object: row.id,
+    works,
+    tries: row.tries,
+    ageSeconds: Math.round((nowMs - row.firstMs) / 1_000),
+  });
 }

@@ -8,7 +8,7 @@
 import type { Clock } from '../clock.ts';
 import type { Policy } from '../fleet/policy.ts';
 import { SCHEDULER_PRECISION_SECONDS, TICK_AGE } from '../functions/tick-metrics.ts';
-import type { Meter } from '../observability/log.ts';
+import type { Log, Meter } from '../observability/log.ts';
 import { below, number } from '../store/layout.ts';
 import { type WorkBudget, workUntil } from './bounded-work.ts';
 
@@ -274,4 +274,33 @@ export function reportTickAge(
 ): void {
   const ageMs = Math.max(0, at.nowMs - slotStartMs(at.slot, at.periodSeconds));
   if (reportsAge({ ...at, ageMs })) meter.add(TICK_AGE, ageMs / 1_000, 'Seconds');
+}
+
+export interface FailedWakeUp {
+  readonly name: string;
+  readonly reason: string;
+}
+
+/** Starts other functions of the cluster. A wake-up may be lost, late or doubled. */
+export interface Waker {
+  /**
+   * Starts each function for the tick that began at `atMs`, without waiting for its end. Never rejects: a controller
+   * that is not woken is swept within a minute. Returns what failed.
+   */
+  wake(names: readonly string[], atMs: number): Promise<readonly FailedWakeUp[]>;
+}
+
+/**
+ * Wakes these functions. Never rejects: the next tick or sweep does their work.
+ *
+ * Whether a wake-up acts is decided by the claim of its slot. So it may come late, twice, or at once with a sweep.
+ */
+export async function wake(
+  { waker, log }: { readonly waker?: Waker; readonly log: Log },
+  names: readonly string[],
+  slotStartMs: number,
+): Promise<void> {
+  if (waker === undefined) return;
+  const failed = await waker.wake(names, slotStartMs);
+  if (failed.length > 0) log.warn('functions could not be woken: the next tick or sweep does their work', { failed });
 }

@@ -3,13 +3,11 @@
  * schedules of each minute. As in AWS, a message is delivered at least once, and hidden while it is handled; a schedule
  * fires at any second of its minute.
  */
-
 import { type TickingFunction, tickingFunctions } from '../../functions/function-list.ts';
 import type { TickQueue } from '../../functions/node-monitor/chain.ts';
 import type { MonitorReport, TickMessageKind } from '../../server/fleet-controllers.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
-import { currentSlot, slotOf } from '../../shared/ticks/tick.ts';
-import type { Waker } from '../../shared/ticks/waker.ts';
+import { currentSlot, slotOf, type Waker } from '../../shared/ticks/tick.ts';
 import { never, type VirtualTime } from '../virtual-time.ts';
 import type { FaultPlan } from './catalogue.ts';
 import type { Functions, Process } from './processes.ts';

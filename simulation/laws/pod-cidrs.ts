@@ -6,8 +6,7 @@
 import type { Policy } from '../../shared/fleet/policy.ts';
 import type { KubeNode } from '../../shared/kinds/types.ts';
 import { objectPartition } from '../../shared/store/layout.ts';
-import { OBJECT } from '../../shared/store/object-record.ts';
-import { unpackText } from '../../shared/store/packed-text.ts';
+import { OBJECT, unpackText } from '../../shared/store/object-record.ts';
 import type { Mark } from '../coverage.ts';
 import { STATUS_EVERY_MS } from '../machine.ts';
 import type { TimedChange } from '../recent-changes.ts';

@@ -2,13 +2,11 @@
  * Volumes: none is detached from a machine that may still write to it, unless a person declared the machine out of
  * service or its time is over; and in calm no unwanted one stays on a node that is not healthy.
  */
-
 import type { MemoryCloud } from '../../demo/ec2/cloud.ts';
 import type { KubeNode, KubeObject } from '../../shared/kinds/types.ts';
 import type { ConditionStatus } from '../../shared/kubernetes/kubernetes.ts';
 import { objectPartition } from '../../shared/store/layout.ts';
-import { OBJECT } from '../../shared/store/object-record.ts';
-import { unpackText } from '../../shared/store/packed-text.ts';
+import { OBJECT, unpackText } from '../../shared/store/object-record.ts';
 import type { Mark } from '../coverage.ts';
 import type { TimedChange } from '../recent-changes.ts';
 import { VOLUME_ID_START, volumeIdOfPod } from '../volume-names.ts';

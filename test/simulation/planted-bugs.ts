@@ -14,8 +14,8 @@ import {
   type Write,
 } from '../../shared/store/item-store.ts';
 import { healthKey } from '../../shared/store/layout.ts';
+import { type StoredText, unpackText } from '../../shared/store/object-record.ts';
 import { objectKey } from '../../shared/store/object-store.ts';
-import { type StoredText, unpackText } from '../../shared/store/packed-text.ts';
 import { SLOTS_PARTITION } from '../../shared/watches/stream-form-store.ts';
 import { FAULT_NAMES } from '../../simulation/faults/catalogue.ts';
 import type { Plant, PlantedBug } from './find-bug.ts';

@@ -28,7 +28,7 @@ import type { Meter, MetricUnit } from '../../shared/observability/log.ts';
 import type { ConsumedUnits, ItemStore } from '../../shared/store/item-store.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import type { ObjectWrite } from '../../shared/store/object-store.ts';
-import type { Waker } from '../../shared/ticks/waker.ts';
+import type { Waker } from '../../shared/ticks/tick.ts';
 
 export const START_MS = Date.UTC(2026, 0, 1);
 

@@ -20,9 +20,8 @@ import {
   RESOURCE_VERSIONS_PER_MS,
   shardOf,
 } from '../../store/layout.ts';
-import { OBJECT, objectOf, objectText, resourceVersionOf } from '../../store/object-record.ts';
+import { OBJECT, objectOf, objectText, packObjectText, resourceVersionOf } from '../../store/object-record.ts';
 import { CLIENT_TEXT_MAX } from '../../store/object-store.ts';
-import { packObjectText } from '../../store/packed-text.ts';
 import type { KubeObject } from '../types.ts';
 import { LEASES } from './resource.ts';
 

@@ -2,8 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { type ControlledFleet, controlledFleet } from '../../../test/support/controlled-fleet.ts';
 import { monitorParts } from '../../../test/support/monitor-parts.ts';
 import type { KubeNode } from '../../kinds/types.ts';
-import { cloudWatchWorks, isWatchedNode, watchedNodeOf } from './maintain-watch-list.ts';
-import { cloudStore } from './watch-list-store.ts';
+import { cloudStore, cloudWatchWorks, isWatchedNode, watchedNodeOf } from './watch-list-store.ts';
 
 const EC2 = 'aws:///eu-central-1a/i-0123456789abcdef0';
 const node = (name: string, ready: string, spec: object = { providerID: EC2 }): KubeNode =>
