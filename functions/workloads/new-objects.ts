@@ -15,7 +15,6 @@
  */
 import type { AdmissionWait, Creation, Creator, MadeObject } from '../../shared/admission/created-object.ts';
 import { defined } from '../../shared/defined.ts';
-import { DEFAULT_ACCOUNT } from '../../shared/kinds/namespace-contents.ts';
 import { preparePod } from '../../shared/kinds/pods/defaults.ts';
 import { limitViolation } from '../../shared/kinds/pods/limit-range.ts';
 import {
@@ -30,6 +29,7 @@ import {
 import { validatePod } from '../../shared/kinds/pods/validate.ts';
 import { systemPriorityClasses } from '../../shared/kinds/priorityclasses/defaults.ts';
 import { type CountedResource, checkQuota } from '../../shared/kinds/quotas/quota.ts';
+import { DEFAULT_ACCOUNT } from '../../shared/kinds/stored-resource.ts';
 import type {
   KubeObject,
   KubeResourceQuota,

@@ -1,9 +1,9 @@
 /** Which syncs the changes of objects require. Pure. Each owner is synced once per batch, from what is stored then. */
 import { defined } from '../../shared/defined.ts';
-import { isNamespaceContent } from '../../shared/kinds/namespace-contents.ts';
 import { claimNamesOf } from '../../shared/kinds/pods/pod-needs.ts';
 import { isTerminated } from '../../shared/kinds/pods/resource.ts';
 import { usesOtherAmounts } from '../../shared/kinds/quotas/quota.ts';
+import { isNamespaceContent } from '../../shared/kinds/stored-resource.ts';
 import type {
   KubeNode,
   KubeObject,

@@ -4,8 +4,8 @@
  * times starts no function.
  */
 
-import { isNamespaceContent } from '../kinds/namespace-contents.ts';
 import { isMirrored } from '../kinds/services/mirrored-endpoints.ts';
+import { isNamespaceContent } from '../kinds/stored-resource.ts';
 import type { KubeConfigMap, KubeEndpointSlice, KubeEndpoints, KubeJob, KubeObject, KubePod } from '../kinds/types.ts';
 import { jsonEqual } from '../kubernetes/json.ts';
 

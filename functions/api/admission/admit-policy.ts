@@ -6,7 +6,6 @@ import { groupAndVersionOf, paramDescriptor } from '../../../shared/admission/pa
 import { POLICIES_MAX } from '../../../shared/admission/policy-memory.ts';
 import type { Call } from '../../../shared/api/call.ts';
 import {
-  admissionKinds,
   mutatingadmissionpolicies,
   mutatingadmissionpolicybindings,
   mutatingwebhookconfigurations,
@@ -31,8 +30,6 @@ import type { ServeDependencies } from '../dependencies.ts';
 
 const isWebhookKind = (descriptor: ResourceDescriptor): boolean =>
   descriptor === validatingwebhookconfigurations || descriptor === mutatingwebhookconfigurations;
-
-export const isAdmissionKind = (descriptor: ResourceDescriptor): boolean => admissionKinds.includes(descriptor);
 
 /** @returns warnings @throws StatusError 403 or 422 */
 export async function admitPolicy(

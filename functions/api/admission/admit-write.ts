@@ -6,7 +6,7 @@ import type { AdmittedCall } from '../../../shared/admission/admitted-write.ts';
 import type { Call } from '../../../shared/api/call.ts';
 import { defined } from '../../../shared/defined.ts';
 import { PLANNED_SILENCE_SECONDS_MAX, promiseFault } from '../../../shared/fleet/nodes/planned-silence.ts';
-import { validatingadmissionpolicies } from '../../../shared/kinds/admission-policies/serve.ts';
+import { admissionKinds, validatingadmissionpolicies } from '../../../shared/kinds/admission-policies/serve.ts';
 import { certificatesigningrequests } from '../../../shared/kinds/certificates/serve.ts';
 import { customresourcedefinitions } from '../../../shared/kinds/customresourcedefinitions/serve.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
@@ -16,6 +16,7 @@ import { persistentvolumeclaims } from '../../../shared/kinds/persistentvolumes/
 import { checkQuota, isQuotaChange } from '../../../shared/kinds/quotas/quota.ts';
 import { resourcequotas } from '../../../shared/kinds/quotas/serve.ts';
 import { nodes, priorityclasses } from '../../../shared/kinds/registry.ts';
+import { clusterrolebindings, clusterroles, rolebindings, roles } from '../../../shared/kinds/roles/serve.ts';
 import { storageclasses } from '../../../shared/kinds/storageclasses/serve.ts';
 import type { KubeObject, KubePersistentVolumeClaim, KubeStorageClass } from '../../../shared/kinds/types.ts';
 import { invalidValue } from '../../../shared/kubernetes/causes.ts';
@@ -25,10 +26,13 @@ import type { ApiDependencies, ServeDependencies } from '../dependencies.ts';
 import type { WriteOptions } from '../verbs/write-options.ts';
 import { admitPriorityClass } from './admit-creation.ts';
 import { definitionAdmission } from './admit-definition.ts';
-import { admitPolicy, isAdmissionKind, withTypeChecking } from './admit-policy.ts';
+import { admitPolicy, withTypeChecking } from './admit-policy.ts';
 import { signingRequestAdmission } from './admit-signing-request.ts';
-import { escalationCheck, isPolicy } from './escalation.ts';
+import { escalationCheck } from './escalation.ts';
 import { nodeRestriction, type RestrictedVerb } from './restrict-node.ts';
+
+/** A user may only grant rules that the user holds. */
+const GRANTING_KINDS: readonly ResourceDescriptor[] = [roles, clusterroles, rolebindings, clusterrolebindings];
 
 type Admission = Pick<WriteOptions, 'admit' | 'admitStored' | 'complete'>;
 
@@ -60,7 +64,7 @@ export function admitWrite(
       await restricted.admit?.(next, stored);
       const isCreated = next !== undefined && stored === undefined;
       ofKind = isCreated ? await admitEffect(dependencies, call, next) : [];
-      if (isAdmissionKind(call.descriptor) && next !== undefined) {
+      if (admissionKinds.includes(call.descriptor) && next !== undefined) {
         ofPolicy = await admitPolicy(dependencies, call, next, stored);
       }
       await policies.admit(next, stored);
@@ -157,12 +161,16 @@ const claimAdmission = (dependencies: ServeDependencies, { descriptor }: Call): 
 /** NodeRestriction skips priority classes, because no node may write them. */
 function admissionOf(dependencies: ServeDependencies, call: Call, verb: RestrictedVerb): Admission {
   const { descriptor, target } = call;
-  if (isPolicy(descriptor) || descriptor === certificatesigningrequests || descriptor === customresourcedefinitions) {
+  if (
+    GRANTING_KINDS.includes(descriptor) ||
+    descriptor === certificatesigningrequests ||
+    descriptor === customresourcedefinitions
+  ) {
     const { admit, ...restriction } = nodeRestriction(dependencies, call, verb);
     const check =
       descriptor === customresourcedefinitions
         ? definitionAdmission(call)
-        : isPolicy(descriptor)
+        : GRANTING_KINDS.includes(descriptor)
           ? escalationCheck(dependencies.authorizer, call)
           : signingRequestAdmission(dependencies, call);
     return {

@@ -14,7 +14,7 @@ import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import { isDefaultPolicy } from '../../../shared/kinds/roles/default-policies.ts';
 import { FULL_AUTHORITY, missingRules, ruleLines } from '../../../shared/kinds/roles/policy-rule.ts';
 import { RBAC_GROUP } from '../../../shared/kinds/roles/resource.ts';
-import { clusterrolebindings, clusterroles, rolebindings, roles } from '../../../shared/kinds/roles/serve.ts';
+import { clusterroles, roles } from '../../../shared/kinds/roles/serve.ts';
 import type {
   KubeClusterRole,
   KubeObject,
@@ -27,10 +27,6 @@ import * as status from '../../../shared/kubernetes/status.ts';
 import type { WriteOptions } from '../verbs/write-options.ts';
 
 const ROLES: readonly ResourceDescriptor[] = [roles, clusterroles];
-const BINDINGS: readonly ResourceDescriptor[] = [rolebindings, clusterrolebindings];
-
-export const isPolicy = (descriptor: ResourceDescriptor): boolean =>
-  ROLES.includes(descriptor) || BINDINGS.includes(descriptor);
 
 interface Write {
   readonly authorizer: Authorizer;

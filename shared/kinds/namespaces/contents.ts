@@ -6,9 +6,9 @@
 import { formatTime } from '../../kubernetes/time.ts';
 import { prepareConfigMap } from '../configmaps/defaults.ts';
 import { CONFIG_MAPS } from '../configmaps/resource.ts';
-import { DEFAULT_ACCOUNT, ROOT_CA } from '../namespace-contents.ts';
 import { prepareServiceAccount } from '../serviceaccounts/defaults.ts';
 import { SERVICE_ACCOUNTS } from '../serviceaccounts/resource.ts';
+import { DEFAULT_ACCOUNT, ROOT_CA } from '../stored-resource.ts';
 import type { KubeConfigMap, KubeObject, ObjectRef } from '../types.ts';
 
 /** Upstream pkg/controller/certificates/rootcacertpublisher/publisher.go. */

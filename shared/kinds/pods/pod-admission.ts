@@ -10,7 +10,7 @@ import { MIRROR_POD_ANNOTATION } from '../../access/node-restriction.ts';
 import { defined } from '../../defined.ts';
 import { jsonEqual } from '../../kubernetes/json.ts';
 import type { ResolvedPriority } from '../descriptor.ts';
-import { DEFAULT_ACCOUNT, ROOT_CA } from '../namespace-contents.ts';
+import { DEFAULT_ACCOUNT, ROOT_CA } from '../stored-resource.ts';
 import type {
   Container,
   KubeObject,

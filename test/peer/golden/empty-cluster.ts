@@ -3,7 +3,7 @@
  * further namespaces and priority classes.
  */
 import type { ApiClient } from '../../../demo/fleet/api-client.ts';
-import { isNamespaceContent } from '../../../shared/kinds/namespace-contents.ts';
+import { isNamespaceContent } from '../../../shared/kinds/stored-resource.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
 import { AnswerError, answerOf } from '../command.ts';
 
