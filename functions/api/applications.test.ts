@@ -511,6 +511,35 @@ describe('the scale of a workload', () => {
     },
   );
 
+  it('is applied: its manager owns the replicas, and others meet a conflict', async () => {
+    const api = apiInMemory();
+    const path = `${collectionOf('deployments')}/a`;
+    await api.send('POST', `${collectionOf('deployments')}?fieldManager=author`, { body: objectOf('deployments') });
+    const apply = (manager: string, body: object, more = '') =>
+      api.send('PATCH', `${path}/scale?fieldManager=${manager}${more}`, { body, contentType: APPLY });
+    const two = { apiVersion: 'autoscaling/v1', kind: 'Scale', spec: { replicas: 2 } };
+    const first = await apply('one', two, '&force=true');
+    expect(first, first.text).toMatchObject({ code: 200, body: { kind: 'Scale', spec: { replicas: 2 } } });
+    const { body: deployment } = await api.send('GET', path);
+    expect(deployment).toMatchObject({ kind: 'Deployment', spec: { replicas: 2, selector: expect.anything() } });
+    expect(deployment.metadata.managedFields).toContainEqual(
+      expect.objectContaining({
+        manager: 'one',
+        operation: 'Apply',
+        subresource: 'scale',
+        fieldsV1: { 'f:spec': { 'f:replicas': {} } },
+      }),
+    );
+    const other = await apply('two', { ...two, spec: { replicas: 0 } });
+    expect(other).toMatchObject({ code: 409, body: { details: { causes: [{ field: '.spec.replicas' }] } } });
+    expect((await apply('two', { ...two, spec: { replicas: 0 } }, '&force=true')).body.spec).toEqual({});
+    expect((await apply('two', { ...two, spec: { copies: 1 } }, '&fieldValidation=Strict')).code).toBe(400);
+    expect((await apply('two', { ...two, metadata: { resourceVersion: '1' } })).code).toBe(409);
+    expect((await apply('two', { ...two, metadata: { name: 'b' } })).code).toBe(400);
+    // What the last manager gives up has its default.
+    expect((await apply('two', { apiVersion: 'autoscaling/v1', kind: 'Scale' })).body.spec).toEqual({ replicas: 1 });
+  });
+
   it('refuses an old version, another name and a negative number', async () => {
     const api = apiInMemory();
     const path = `${collectionOf('deployments')}/a`;
@@ -520,7 +549,9 @@ describe('the scale of a workload', () => {
     expect((await api.send('PUT', `${path}/scale`, { body: scale })).code).toBe(409);
     expect((await api.send('PUT', `${path}/scale`, { body: { metadata: { name: 'b' } } })).code).toBe(400);
     expect((await api.send('PUT', `${path}/scale`, { body: { kind: 'Pod' } })).code).toBe(400);
-    expect((await api.send('PATCH', `${path}/scale`, { body: {}, contentType: APPLY })).code).toBe(415);
+    expect((await api.send('PATCH', `${path}/scale`, { body: {}, contentType: APPLY })).code).toBe(422);
+    const applied = { body: { spec: { replicas: -1 } }, contentType: APPLY };
+    expect((await api.send('PATCH', `${path}/scale?fieldManager=me`, applied)).code).toBe(422);
     const negative = [{ op: 'replace', path: '/spec/replicas', value: -1 }];
     expect(await api.send('PATCH', `${path}/scale`, { body: negative, contentType: JSON_PATCH })).toMatchObject({
       code: 422,

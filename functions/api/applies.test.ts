@@ -85,6 +85,21 @@ describe('server-side apply', () => {
     expect((await api.send('GET', `${NODES}/a`)).code).toBe(404);
   });
 
+  it.each(['Ignore', 'Warn', 'Strict'])(
+    'with unknown fields is refused, with fieldValidation=%s',
+    async (validation) => {
+      const api = apiInMemory();
+      const send = (body: object) => apply(api, 'alpha', body, `&fieldValidation=${validation}`);
+      const place = 'failed to create typed patch object (/a; /v1, Kind=Node): ';
+      const undeclared = 'field not declared in schema';
+      const one = await send({ ...config({}), spec: { colour: 'red' } });
+      expect(one).toMatchObject({ code: 400, body: { message: `${place}.spec.colour: ${undeclared}` } });
+      const two = await send({ ...config({}), size: 1, spec: { colour: 'red' } });
+      const message = `${place}errors:\n  .size: ${undeclared}\n  .spec.colour: ${undeclared}`;
+      expect(two).toMatchObject({ code: 400, body: { message } });
+    },
+  );
+
   it('as a dry run stores nothing', async () => {
     const api = apiInMemory();
     expect((await apply(api, 'alpha', config({}), '&dryRun=All')).code).toBe(201);

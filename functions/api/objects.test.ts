@@ -137,6 +137,10 @@ describe('one object', () => {
     });
     expect(patched.body.spec.unschedulable).toBe(true);
     expect((await api.send('POST', `${NODES}?dryRun=All`, { body: node('a') })).code).toBe(409);
+    // Only storing refuses a version, as upstream, and after all other checks.
+    const versioned = { metadata: { resourceVersion: '1' } };
+    expect((await api.send('POST', `${NODES}?dryRun=All`, { body: node('b', versioned) })).code).toBe(201);
+    expect((await api.send('POST', NODES, { body: node('A_b', versioned) })).code).toBe(422);
     expect((await api.send('DELETE', `${NODES}/a`, { body: { dryRun: ['All'] } })).code).toBe(200);
     expect((await api.send('GET', `${NODES}/a`)).body).toEqual(body);
   });

@@ -32,9 +32,6 @@ export async function createObject(
   options: WriteOptions,
 ): Promise<WrittenObject> {
   const typed = withNamespaceOf(descriptor, target, withTypeOf(descriptor, body));
-  if (resourceVersionOf(typed) !== '') {
-    throw status.badRequest('resourceVersion should not be set on objects to be created');
-  }
   const admitted = await admitCreation(dependencies, descriptor, typed);
   const context = { ...prepareContext(dependencies, options), ...admitted };
   const prefix = typed.metadata.generateName ?? '';
@@ -50,6 +47,10 @@ export async function createObject(
     );
     refuseOutsideLimits(descriptor, prepared, admitted);
     await options.admit?.(prepared, undefined);
+    // After all other checks, and not in a dry run: upstream's store refuses it.
+    if (resourceVersionOf(typed) !== '' && !options.dryRun) {
+      throw status.badRequest('resourceVersion should not be set on objects to be created');
+    }
     const complete = (await options.complete?.(prepared)) ?? prepared;
     const created = await storeNew(dependencies, descriptor, target, complete, options);
     if (created !== undefined) return { object: created, created: true };

@@ -135,6 +135,18 @@ export interface ApplySettings {
   readonly within: readonly RegExp[];
 }
 
+/** Source of the text: k8s.io/apimachinery, pkg/util/managedfields/internal/structuredmerge.go. */
+function undeclared(
+  { group, version, kind }: ResourceDescriptor,
+  object: KubeObject,
+  fields: readonly string[],
+): string {
+  const { namespace = '', name = '' } = object.metadata ?? {};
+  const faults = fields.map((field) => `.${field}: field not declared in schema`);
+  const all = faults.length === 1 ? faults[0] : `errors:\n${faults.map((fault) => `  ${fault}`).join('\n')}`;
+  return `failed to create typed patch object (${namespace}/${name}; ${group}/${version}, Kind=${kind}): ${all}`;
+}
+
 /** @param live the stored object in the served version; undefined: none */
 export function applied(
   settings: ApplySettings,
@@ -159,12 +171,13 @@ export function applied(
     case 'conflict':
       throw status.applyConflict(result.message, result.causes);
     case 'applied': {
-      const strict = strictDecodingMessage(result.unknownFields, body.duplicateFields);
+      const object = result.object as unknown as KubeObject;
+      // As upstream, whatever fieldValidation says: a manager cannot own what has no schema.
+      if (result.unknownFields.length > 0)
+        throw status.badRequest(undeclared(descriptor, object, result.unknownFields));
+      const strict = strictDecodingMessage([], body.duplicateFields);
       if (validation === 'Strict' && strict !== undefined) throw status.badRequest(strict);
-      return {
-        object: result.object as unknown as KubeObject,
-        warnings: validation === 'Warn' ? fieldWarnings(result.unknownFields, body.duplicateFields) : [],
-      };
+      return { object, warnings: validation === 'Warn' ? fieldWarnings([], body.duplicateFields) : [] };
     }
     default:
       throw status.internalError(`apply to ${descriptor.resource}: ${result satisfies never}`);

@@ -4,6 +4,8 @@ import type { Call } from '../../../shared/api/call.ts';
 import { selectorText } from '../../../shared/kinds/cells.ts';
 import { membersOn, valueOfScale } from '../../../shared/kinds/custom-resources/json-path.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
+import { storedAs } from '../../../shared/kinds/registry.ts';
+import { schemaFor } from '../../../shared/kinds/schemas.ts';
 import type { KubeDeployment, KubeObject, KubeReplicationController } from '../../../shared/kinds/types.ts';
 import { upstream } from '../../../shared/kinds/upstream.ts';
 import { nonNegative } from '../../../shared/kubernetes/causes.ts';
@@ -23,16 +25,15 @@ import type { LabelSelectorSpec } from '../../../shared/kubernetes/selectors.ts'
 import * as status from '../../../shared/kubernetes/status.ts';
 import { admitWrite } from '../admission/admit-write.ts';
 import type { ServeDependencies } from '../dependencies.ts';
-import { trackingOf } from './managed-fields.ts';
+import { applied, checkApplyOptions, readApplyBody, trackingOf, writerOf } from './managed-fields.ts';
 import { modifyObject } from './modify-object.ts';
 import { readObject } from './read-object.ts';
 
 const SCALE = { group: 'autoscaling', version: 'v1', kind: 'Scale' } as const;
+const SCALE_SCHEMA = upstream.struct('autoscaling/v1.Scale');
 const EXPECTED = { apiVersion: 'autoscaling/v1', kind: SCALE.kind } as const;
-/** Apply patches are not served here: no client is known that sends one. */
-const SCALE_PATCH_TYPES = PATCH_TYPES.filter((type) => type !== 'application/apply-patch+yaml');
 const STRATEGIC_PATCH = 'application/strategic-merge-patch+json';
-const CUSTOM_PATCH_TYPES = SCALE_PATCH_TYPES.filter((type) => type !== STRATEGIC_PATCH);
+const CUSTOM_PATCH_TYPES = PATCH_TYPES.filter((type) => type !== STRATEGIC_PATCH);
 
 interface Scale extends KubeObject {
   spec?: { replicas?: number };
@@ -90,66 +91,104 @@ export async function updateScale(dependencies: ServeDependencies, call: Call): 
   const read = await readObject(request.headers, request.body, EXPECTED);
   const { object, warnings } = decodeObject(
     SCALE,
-    upstream.struct('autoscaling/v1.Scale'),
+    SCALE_SCHEMA,
     read,
     fieldValidationOf(request.query, 'UpdateOptions'),
   );
   refuseOtherKind(SCALE.kind, object);
   return modifyScale(dependencies, call, {
-    change: async () => object,
+    transform: throughScale(call, async () => object),
     kind: 'UpdateOptions',
     warnings: () => warnings,
   });
 }
 
-export function patchScale(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
+export async function patchScale(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
   const { request, target, descriptor } = call;
   const type = mediaTypeOf(request.headers);
   const isCustom = descriptor.custom !== undefined;
-  if (!isPatchType(type) || type === 'application/apply-patch+yaml' || (isCustom && type === STRATEGIC_PATCH)) {
-    throw status.unsupportedMediaType(isCustom ? CUSTOM_PATCH_TYPES : SCALE_PATCH_TYPES);
+  if (!isPatchType(type) || (isCustom && type === STRATEGIC_PATCH)) {
+    throw status.unsupportedMediaType(isCustom ? CUSTOM_PATCH_TYPES : PATCH_TYPES);
   }
+  const isApply = type === 'application/apply-patch+yaml';
+  const { force } = checkApplyOptions(request.query, isApply);
+  if (isApply) return applyScale(dependencies, call, force);
   const validation = fieldValidationOf(request.query, 'PatchOptions');
   const scaled = { ...descriptor, ...SCALE };
-  const { transform, warnings } = patchTransform(
-    scaled,
-    upstream.struct('autoscaling/v1.Scale'),
-    target.name,
-    type,
-    request.body,
+  const { transform, warnings } = patchTransform(scaled, SCALE_SCHEMA, target.name, type, request.body, validation);
+  return modifyScale(dependencies, call, { transform: throughScale(call, transform), kind: 'PatchOptions', warnings });
+}
+
+/** The applied scale is an apply of the replicas alone to the workload. */
+async function applyScale(dependencies: ServeDependencies, call: Call, force: boolean): Promise<HttpResponse> {
+  const { request, target } = call;
+  const descriptor = storedAs(call.descriptor);
+  const { applied: body, duplicateFields } = await readApplyBody(request.body, dependencies.readYaml);
+  const validation = fieldValidationOf(request.query, 'PatchOptions');
+  const value = recordOf(body);
+  const { object, warnings } = decodeObject(SCALE, SCALE_SCHEMA, { value, duplicateFields }, validation);
+  refuseOtherKind(SCALE.kind, object);
+  const settings = {
+    descriptor,
+    schema: schemaFor(descriptor),
+    writer: writerOf(call, 'PatchOptions'),
+    force,
     validation,
-  );
-  return modifyScale(dependencies, call, { change: transform, kind: 'PatchOptions', warnings });
+    ignored: [],
+    within: [],
+  };
+  // Where replicas are absent, the manager gives up what it had applied. A zero is a value.
+  const spec = recordOf(value['spec']);
+  const replicas = numberOf(spec['replicas']) ?? 0;
+  const members = membersOn(pathsOf(descriptor).specReplicasPath);
+  const configuration = 'replicas' in spec ? withPath({}, members, replicas) : {};
+  const transform: Transform = (old) => {
+    const metadata = checkedMetadata(target.name, old, object);
+    refuseNegative(target.name, replicas);
+    return applied(settings, { applied: configuration, duplicateFields: [] }, { ...old, metadata }).object;
+  };
+  return modifyScale(dependencies, call, { transform, kind: 'PatchOptions', warnings: () => warnings, isApply: true });
+}
+
+/** The metadata of the workload, with the uid and the version that the scale names: conditions of the write. */
+function checkedMetadata(expectedName: string, old: KubeObject, scale: KubeObject): KubeObject['metadata'] {
+  const { name = expectedName, uid = '', resourceVersion = '' } = scale.metadata;
+  if (name !== expectedName) throw status.nameMismatch(name, expectedName);
+  return { ...old.metadata, ...(uid === '' ? {} : { uid }), ...(resourceVersion === '' ? {} : { resourceVersion }) };
+}
+
+function refuseNegative(name: string, replicas: number): void {
+  const causes = nonNegative('spec.replicas', replicas);
+  if (causes.length > 0) throw status.invalid(SCALE, name, causes);
+}
+
+/** @param change the next scale from the current one */
+function throughScale({ descriptor, target }: Call, change: Transform): Transform {
+  return async (old) => {
+    const next: Scale = await change(scaleOf(descriptor, old));
+    const metadata = checkedMetadata(target.name, old, next);
+    const replicas = next.spec?.replicas ?? 0;
+    refuseNegative(target.name, replicas);
+    const { specReplicasPath } = pathsOf(descriptor);
+    return { ...(withPath(old, membersOn(specReplicasPath), replicas) as KubeObject), metadata };
+  };
 }
 
 interface ScaleChange {
-  /** The next scale from the current one. */
-  readonly change: Transform;
+  /** The next workload from the current one. */
+  readonly transform: Transform;
   readonly kind: OptionsKind;
   readonly warnings: () => readonly string[];
+  /** True: the workload from `transform` has its managedFields. */
+  readonly isApply?: boolean;
 }
 
 async function modifyScale(
   dependencies: ServeDependencies,
   call: Call,
-  { change, kind, warnings }: ScaleChange,
+  { transform, kind, warnings, isApply = false }: ScaleChange,
 ): Promise<HttpResponse> {
   const { descriptor, target, request } = call;
-  const transform: Transform = async (old) => {
-    const next: Scale = await change(scaleOf(descriptor, old));
-    const { name = target.name, uid = '', resourceVersion = '' } = next.metadata;
-    if (name !== target.name) throw status.nameMismatch(name, target.name);
-    const replicas = next.spec?.replicas ?? 0;
-    const causes = nonNegative('spec.replicas', replicas);
-    if (causes.length > 0) throw status.invalid(SCALE, target.name, causes);
-    const metadata = {
-      ...old.metadata,
-      ...(uid === '' ? {} : { uid }),
-      ...(resourceVersion === '' ? {} : { resourceVersion }),
-    };
-    const { specReplicasPath } = pathsOf(descriptor);
-    return { ...(withPath(old, membersOn(specReplicasPath), replicas) as KubeObject), metadata };
-  };
   const verb = kind === 'UpdateOptions' ? 'update' : 'patch';
   const { mutate: _mutate, admit, ...admission } = admitWrite(dependencies, call, verb, { kind: SCALE });
   // Policies see the scale. What they would change in it is not kept.
@@ -158,7 +197,7 @@ async function modifyScale(
     nowMs: call.nowMs,
     dryRun: dryRunOf(request.query, kind),
     replaces: false,
-    ...trackingOf(call, dependencies.storageOf(descriptor), kind),
+    ...(isApply ? {} : trackingOf(call, dependencies.storageOf(descriptor), kind)),
     ...admission,
     admit: async (next, stored) => admit?.(scaled(next), scaled(stored)),
   });
