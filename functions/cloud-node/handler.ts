@@ -3,8 +3,7 @@ import middy from '@middy/core';
 import { handleWakeUp, RESERVE_MS } from '../../shared/aws/wake-up.ts';
 import { systemClock } from '../../shared/clock.ts';
 import { log, logger } from '../../shared/observability/logger.ts';
-import { meter } from '../../shared/observability/meter.ts';
-import { publishMetrics } from '../../shared/observability/publish-metrics.ts';
+import { meter, publishMetrics } from '../../shared/observability/meter.ts';
 import { composeCloudNode } from './compose.ts';
 import { isInstanceChange } from './instance-change.ts';
 

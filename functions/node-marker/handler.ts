@@ -4,7 +4,7 @@ import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
 import { RESERVE_MS } from '../../shared/aws/wake-up.ts';
 import { systemClock } from '../../shared/clock.ts';
 import { log, logger } from '../../shared/observability/logger.ts';
-import { publishMetrics } from '../../shared/observability/publish-metrics.ts';
+import { publishMetrics } from '../../shared/observability/meter.ts';
 import { composeNodeMarker } from './compose.ts';
 import { handleParts } from './part-messages.ts';
 

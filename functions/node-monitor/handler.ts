@@ -4,8 +4,7 @@ import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
 import { RESERVE_MS } from '../../shared/aws/wake-up.ts';
 import { systemClock } from '../../shared/clock.ts';
 import { log, logger } from '../../shared/observability/logger.ts';
-import { meter } from '../../shared/observability/meter.ts';
-import { publishMetrics } from '../../shared/observability/publish-metrics.ts';
+import { meter, publishMetrics } from '../../shared/observability/meter.ts';
 import { composeNodeMonitor } from './compose.ts';
 import { handleTickMessages, onTickMessage } from './tick-message.ts';
 

@@ -5,7 +5,7 @@ import middy from '@middy/core';
 import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from 'aws-lambda';
 import type { Log } from '../observability/log.ts';
 import { log, logger } from '../observability/logger.ts';
-import { publishMetrics } from '../observability/publish-metrics.ts';
+import { publishMetrics } from '../observability/meter.ts';
 import type { Item } from '../store/item-store.ts';
 import { itemFromWire, type WireItem } from './dynamodb-expression.ts';
 

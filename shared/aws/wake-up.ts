@@ -13,8 +13,7 @@ import { defined } from '../defined.ts';
 import { ALL_FUNCTIONS, FAILED_TICKS, TICK_AGE } from '../functions/tick-metrics.ts';
 import type { Log, Meter } from '../observability/log.ts';
 import { log, logger } from '../observability/logger.ts';
-import { meter } from '../observability/meter.ts';
-import { publishMetrics } from '../observability/publish-metrics.ts';
+import { meter, publishMetrics } from '../observability/meter.ts';
 import { currentSlot, type FailedWakeUp, ranNevertheless, slotOf, slotStartMs, type Waker } from '../ticks/tick.ts';
 import { type AwsConnection, awsConnectionFrom } from './connection.ts';
 

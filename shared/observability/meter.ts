@@ -44,3 +44,12 @@ export function embeddedMeter(make: (serviceName?: string) => Metrics): Embedded
 
 /** The meter of this function. Service name and namespace come from the library's environment variables. */
 export const meter = embeddedMeter((serviceName) => new Metrics(serviceName === undefined ? {} : { serviceName }));
+
+/**
+ * Writes the metrics of an invocation when it completes or fails. The library's own middleware warns on each invocation
+ * without metrics, and in steady state most have none.
+ */
+export const publishMetrics = (): { readonly after: () => void; readonly onError: () => void } => ({
+  after: meter.publish,
+  onError: meter.publish,
+});

@@ -7,8 +7,8 @@ import {
 } from '../../../shared/decisions/decision-record.ts';
 import { defined } from '../../../shared/defined.ts';
 import { COMPLETE, type FailureInputs, failureOf, hasEnoughSuccesses, type JobOutcome } from './outcome.rule.ts';
+import { bySuccessPolicy } from './policies.rule.ts';
 import { type JobDecision, wantedActive } from './rule.ts';
-import { bySuccessPolicy } from './success-policy.rule.ts';
 
 interface WantedInputs {
   readonly parallelism: number;

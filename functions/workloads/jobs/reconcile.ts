@@ -48,12 +48,11 @@ import {
 } from '../owner.ts';
 import { type Applied, commitFirst, createPods, PODS_PER_COMMIT, type PodOwner } from '../pod-commits.ts';
 import { type EventsAbout, recordPodEvents } from '../pod-events.ts';
-import { afterEnds, type FailureCount, NO_FAILURES } from './backoff.rule.ts';
 import { jobExpiredDraft, jobFinishedDraft, jobPodsDraft } from './decisions.ts';
-import { jobPodOf } from './job-pod.rule.ts';
+import { afterEnds, type FailureCount, NO_FAILURES } from './failures.rule.ts';
+import { jobPodName, jobPodOf, podTemplateOf } from './job-pods.rule.ts';
 import * as metric from './metrics.ts';
 import { finishedCondition, storedOutcome } from './outcome.rule.ts';
-import { jobPodName, podTemplateOf } from './pod-template.rule.ts';
 import { decideJob, finalStatus, type JobDecision, type PodChange, partStatus } from './rule.ts';
 
 /** The size of the pods of one transaction. Each is written twice, as object and log entry: below 4 MB with the Job. */

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { OFFLINE_STOP_AFTER } from '../../../shared/kinds/pods/offline-stop.ts';
 import type { JobSpec, JobStatus, KubePod, PodPhase } from '../../../shared/kinds/types.ts';
-import { NO_FAILURES } from './backoff.rule.ts';
-import { verdictOf } from './failure-policy.rule.ts';
+import { NO_FAILURES } from './failures.rule.ts';
 import { INDEX } from './indexes.rule.ts';
-import { jobPodOf } from './job-pod.rule.ts';
+import { jobPodOf } from './job-pods.rule.ts';
+import { verdictOf } from './policies.rule.ts';
 import { decideJob } from './rule.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1);

@@ -9,9 +9,15 @@ import { defined } from '../../../shared/defined.ts';
 import type { JobCondition, JobStatus, KubeJob } from '../../../shared/kinds/types.ts';
 import { formatTime, parseTimeMs } from '../../../shared/kubernetes/time.ts';
 import { isActive } from '../owned-pods.rule.ts';
-import { afterEnds, type FailureCount, mayCreateFromMs } from './backoff.rule.ts';
-import { type FailureVerdict, verdictOf } from './failure-policy.rule.ts';
-import { type IndexFailures, type LastFailure, lastFailures, mayReplaceFromMs } from './index-failures.rule.ts';
+import {
+  afterEnds,
+  type FailureCount,
+  type IndexFailures,
+  type LastFailure,
+  lastFailures,
+  mayCreateFromMs,
+  mayReplaceFromMs,
+} from './failures.rule.ts';
 import {
   countOf,
   formatIndexes,
@@ -21,7 +27,7 @@ import {
   parseIndexes,
   withIndexes,
 } from './indexes.rule.ts';
-import { hasFailed, isTerminating, type JobPod } from './job-pod.rule.ts';
+import { hasFailed, isTerminating, type JobPod, removedFirst } from './job-pods.rule.ts';
 import {
   COMPLETE,
   deadlineMsOf,
@@ -32,8 +38,7 @@ import {
   outcomeConditions,
   storedOutcome,
 } from './outcome.rule.ts';
-import { removedFirst } from './removal-order.rule.ts';
-import { bySuccessPolicy, successMessageOf } from './success-policy.rule.ts';
+import { bySuccessPolicy, type FailureVerdict, successMessageOf, verdictOf } from './policies.rule.ts';
 
 /** Creations, and removals and counts, of one sync. */
 export const BURST_PODS = 500;

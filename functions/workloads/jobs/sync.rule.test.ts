@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import type { JobSpec, JobStatus, KubeJob, KubePod, PodPhase } from '../../../shared/kinds/types.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
-import { type FailureCount, NO_FAILURES } from './backoff.rule.ts';
-import { type JobPod, jobPodOf } from './job-pod.rule.ts';
+import { type FailureCount, NO_FAILURES } from './failures.rule.ts';
+import { type JobPod, jobPodOf } from './job-pods.rule.ts';
 import { decideJob, finalStatus, partStatus, wantedActive } from './rule.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1);

@@ -5,7 +5,7 @@ import {
   type IndexFailures,
   lastFailures,
   mayReplaceFromMs,
-} from './index-failures.rule.ts';
+} from './failures.rule.ts';
 
 const COUNTED = 'batch.kubernetes.io/job-index-failure-count';
 const IGNORED = 'batch.kubernetes.io/job-index-ignored-failure-count';

@@ -1,10 +1,15 @@
-/** Rules of a Job for failed pods. Source: pkg/controller/job/pod_failure_policy.go. */
+/**
+ * Rules of a Job for failed pods, and for the success of an Indexed Job. Sources:
+ * pkg/controller/job/{pod_failure_policy,success_policy}.go.
+ */
 import type {
   JobSpec,
   PodFailurePolicyOnExitCodesRequirement,
   PodFailurePolicyRule,
 } from '../../../shared/kinds/types.ts';
-import type { ContainerEnd, JobPod } from './job-pod.rule.ts';
+import { countOf, countShared, type Indexes, parseIndexes } from './indexes.rule.ts';
+import type { ContainerEnd, JobPod } from './job-pods.rule.ts';
+import type { JobOutcome } from './outcome.rule.ts';
 
 export type FailureVerdict =
   /** Counts towards backoffLimit. */
@@ -52,3 +57,22 @@ function matchesExit(
   if (containerName !== undefined && containerName !== end.name) return false;
   return operator === 'In' ? values.includes(end.exitCode) : operator === 'NotIn' && !values.includes(end.exitCode);
 }
+
+/** What the first rule that is met says; undefined: the Job continues. */
+export function successMessageOf(
+  { successPolicy, completions = 0 }: Pick<JobSpec, 'successPolicy' | 'completions'>,
+  succeeded: Indexes,
+): string | undefined {
+  if (successPolicy === undefined || succeeded.length === 0) return undefined;
+  const met = (successPolicy.rules ?? []).findIndex(({ succeededIndexes, succeededCount }) => {
+    if (succeededIndexes === undefined) return succeededCount !== undefined && countOf(succeeded) >= succeededCount;
+    const wanted = parseIndexes(succeededIndexes, completions);
+    if (wanted.length === 0) return false;
+    const found = countShared(wanted, succeeded);
+    return found === countOf(wanted) || (succeededCount !== undefined && found >= succeededCount);
+  });
+  return met < 0 ? undefined : `Matched rules at index ${met}`;
+}
+
+export const bySuccessPolicy = (message: string | undefined): JobOutcome | undefined =>
+  message === undefined ? undefined : { kind: 'Complete', reason: 'SuccessPolicy', message };

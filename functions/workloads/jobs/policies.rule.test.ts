@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import type { SuccessPolicyRule } from '../../../shared/kinds/types.ts';
 import { withIndexes } from './indexes.rule.ts';
-import { successMessageOf } from './success-policy.rule.ts';
+import { successMessageOf } from './policies.rule.ts';
 
 const met = (rules: readonly SuccessPolicyRule[] | undefined, succeeded: readonly number[], completions = 10) =>
   successMessageOf(
