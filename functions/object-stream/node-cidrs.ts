@@ -26,19 +26,8 @@ import type { KubeNode } from '../../shared/kinds/types.ts';
 import { StoreFault, type TransactWrite } from '../../shared/store/item-store.ts';
 import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';
 import { type CidrSetKey, type CidrStore, cidrStore, takeBlockWrite } from './cidr-store.ts';
+import * as metric from './metrics.ts';
 import { allocateForNode, nodeEvent, occupyNode, podCidrTaken } from './node-cidrs.rule.ts';
-
-/**
- * Metrics of pod CIDRs, under upstream's names (`cirdset` is upstream's spelling) but without its label. The usage is
- * that of the fullest set.
- */
-const CIDR_ALLOCATIONS = 'node_ipam_controller_cidrset_cidrs_allocations_total';
-const CIDR_RELEASES = 'node_ipam_controller_cidrset_cidrs_releases_total';
-/** Share of the blocks in use, from 0 to 1. */
-const CIDR_USAGE = 'node_ipam_controller_cidrset_usage_cidrs';
-const CIDR_TRIES = 'node_ipam_controller_cidrset_allocation_tries_per_request';
-/** Blocks of the smallest set. */
-const CIDR_BLOCKS = 'node_ipam_controller_cirdset_max_cidrs';
 
 /** Blocks tried for one node in a row; each one was claimed by another process. */
 const TRIES_MAX = 64;
@@ -118,7 +107,7 @@ class Allocator implements CidrAllocator {
       if ((await this.#store.release(setKey(set), blocks, uid)) !== 'written') continue;
       const before = known?.[index];
       if (known !== undefined && before !== undefined) known[index] = releaseBlocks(before, [blocks]);
-      this.#dependencies.meter.add(CIDR_RELEASES, blocks.last - blocks.first + 1, 'Count');
+      this.#dependencies.meter.add(metric.CIDR_RELEASES, blocks.last - blocks.first + 1, 'Count');
     }
     if (known !== undefined) this.#sets = Promise.resolve(known);
   }
@@ -187,7 +176,7 @@ class Allocator implements CidrAllocator {
       const written = await this.#store.occupy(setKey(set), entry.blocks, { nodeName, uid });
       if (written === 'written') {
         const { first, last } = entry.blocks;
-        this.#dependencies.meter.add(CIDR_ALLOCATIONS, last - first + 1, 'Count');
+        this.#dependencies.meter.add(metric.CIDR_ALLOCATIONS, last - first + 1, 'Count');
       }
       if (written === 'taken') faults.push(podCidrTaken(nodeName, entry.cidr, formatCidr(set.cluster)));
     }
@@ -241,8 +230,8 @@ class Allocator implements CidrAllocator {
       if (outcome.kind !== 'written') return;
       this.#sets = Promise.resolve(allocation.sets);
       for (const set of allocation.sets) await this.#store.moveCursor(setKey(set), set.cursor);
-      meter.add(CIDR_ALLOCATIONS, podCIDRs.length, 'Count');
-      meter.add(CIDR_TRIES, Math.max(...allocation.skipped) + refusals, 'Count');
+      meter.add(metric.CIDR_ALLOCATIONS, podCIDRs.length, 'Count');
+      meter.add(metric.CIDR_TRIES, Math.max(...allocation.skipped) + refusals, 'Count');
       this.#reportUsage(allocation.sets);
       return;
     }
@@ -303,8 +292,8 @@ class Allocator implements CidrAllocator {
   /** Reports the set with the highest usage, because it is exhausted first. */
   #reportUsage(sets: readonly CidrSet[]): void {
     const { meter } = this.#dependencies;
-    meter.add(CIDR_USAGE, Math.max(...sets.map(usageOf)), 'None');
-    meter.add(CIDR_BLOCKS, Math.min(...sets.map(({ size }) => size)), 'Count');
+    meter.add(metric.CIDR_USAGE, Math.max(...sets.map(usageOf)), 'None');
+    meter.add(metric.CIDR_BLOCKS, Math.min(...sets.map(({ size }) => size)), 'Count');
   }
 
   async #recordFaults(node: KubeNode, faults: readonly CidrFault[], nowMs: number): Promise<void> {

@@ -34,7 +34,7 @@ it('runs the tests of the noun, some others that load the file, and the suites t
 
 it('does not count a type as loaded', () => {
   expect(nearTests(ROOT, 'scripts/mutants/ignore-prose.ts', ['scripts/mutants/mutants.test.ts'])).toHaveLength(1);
-  expect(nearTests(ROOT, 'shared/ticks/tick.ts', filesOf(ROOT, TESTS))).toEqual([]);
+  expect(nearTests(ROOT, 'shared/observability/log.ts', filesOf(ROOT, TESTS))).toEqual([]);
 });
 
 const named = (name: string) => ({ type: 'Identifier', name });

@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 const FOLDER = join(import.meta.dirname, '../..');
 
 it('each metric of the controllers has its own name', async () => {
-  const files = globSync('{functions,shared}/**/metrics.ts', { cwd: FOLDER });
+  const files = globSync('{functions,shared}/**/{metrics,*-metrics}.ts', { cwd: FOLDER });
   expect(files.length).toBeGreaterThan(10);
   const names: string[] = [];
   for (const file of files) {
