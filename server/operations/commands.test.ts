@@ -78,15 +78,17 @@ it('a restore is refused while a move runs', async () => {
   expect(await restore()).toMatchObject({ code: 0 });
 });
 
-it('a backup removes what commands left that were killed', async () => {
+it('a backup removes what commands left that were killed, and no backup of an operator', async () => {
   const { database } = await directoryWithBackup();
   const { pid = 0 } = spawnSync('true');
-  for (const name of [`${pid}`, `${pid}.new`, `${process.ppid}`]) writeFileSync(`${database}.backup-${name}`, '');
+  const copy = '.unfinished-backup-of-process-';
+  const kept = [`.backup-${pid}`, '.backup-2026-12-01', `${copy}${process.ppid}`, `${copy}${pid}.gz`];
+  for (const end of [`${copy}${pid}`, `${copy}${pid}.new`, ...kept]) writeFileSync(`${database}${end}`, '');
   const to = join(dirname(database), 'second.db');
   const io = { print() {}, printError() {}, nowMs: 0 };
   expect(await operationCommand('backup', [to, '--data', dirname(dirname(database))], io)).toBe(0);
-  const left = readdirSync(dirname(database)).filter((name) => name.includes('.backup-'));
-  expect(left).toEqual([`nodekeeper.db.backup-${process.ppid}`]);
+  const left = readdirSync(dirname(database)).filter((name) => name.includes('backup-'));
+  expect(left.sort()).toEqual(kept.map((end) => `nodekeeper.db${end}`).sort());
 });
 
 it('files that a command of root creates belong to the user of the service alone', async () => {

@@ -48,6 +48,9 @@ export async function operationCommand(verb: string, args: readonly string[], io
   }
 }
 
+/** Only a copy of ours has such a name: an operator may name a backup `nodekeeper.db.backup-20260101`. */
+const COPY_OF_PROCESS = '.unfinished-backup-of-process-';
+
 async function backup(words: readonly string[], database: string, io: OperationIo): Promise<void> {
   const file = resolve(fileIn(words));
   if (existsSync(file)) throw new StartError(`${file} exists: name a file that does not`);
@@ -55,7 +58,7 @@ async function backup(words: readonly string[], database: string, io: OperationI
   // A service writes nowhere but in its own directory: the copy is moved from there to FILE.
   removeLeftCopies(database);
   const isForeign = existsSync(database) && statSync(database).uid !== process.getuid?.();
-  const copy = isForeign ? `${database}.backup-${process.pid}` : file;
+  const copy = isForeign ? `${database}${COPY_OF_PROCESS}${process.pid}` : file;
   try {
     const reply = await operateOn(database, { verb: 'backup', file: copy });
     if (isForeign) placeCopy(copy, file);
@@ -68,10 +71,10 @@ async function backup(words: readonly string[], database: string, io: OperationI
 /** Copies of commands that were killed. The cluster completes the copy of such a command, too. */
 function removeLeftCopies(database: string): void {
   const directory = dirname(database);
-  const prefix = `${basename(database)}.backup-`;
+  const prefix = `${basename(database)}${COPY_OF_PROCESS}`;
   for (const name of existsSync(directory) ? readdirSync(directory) : []) {
-    const pid = name.startsWith(prefix) ? Number.parseInt(name.slice(prefix.length), 10) : 0;
-    if (pid > 0 && !isRunning(pid)) rmSync(join(directory, name), { force: true });
+    const pid = name.startsWith(prefix) ? /^([1-9]\d*)(\.new)?$/.exec(name.slice(prefix.length))?.[1] : undefined;
+    if (pid !== undefined && !isRunning(Number(pid))) rmSync(join(directory, name), { force: true });
   }
 }
 
