@@ -14,8 +14,15 @@ const PRIVATE_DIRECTORY = 0o700;
  */
 export function makeDirectory(path: string): void {
   if (existsSync(path)) return;
-  makeDirectory(dirname(path));
-  mkdirSync(path, { mode: PRIVATE_DIRECTORY });
+  const parent = dirname(path);
+  // A root, or `.` in a directory that may not be entered, is its own parent.
+  if (parent !== path) makeDirectory(parent);
+  try {
+    mkdirSync(path, { mode: PRIVATE_DIRECTORY });
+  } catch (cause) {
+    // Another process was first.
+    if (!existsSync(path)) throw cause;
+  }
 }
 
 /**
