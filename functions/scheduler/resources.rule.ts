@@ -15,7 +15,7 @@ import type { SchedulablePod } from '../../shared/scheduling/world.rule.ts';
 const PLUGIN = 'NodeResourcesFit';
 const SCORE_MAX = 100;
 /** Each node keeps its reasons, and a pod may request thousands of resources. Upstream has no bound. */
-const REASONS_MAX = 32;
+const REASONS_MAX = 64;
 
 export const resourcesFilter =
   ({ requests }: SchedulablePod): Filter =>

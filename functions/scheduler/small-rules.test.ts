@@ -83,7 +83,7 @@ describe('the resources of a node', () => {
     const many = { requests: { ...NO_AMOUNTS, scalars } } as unknown as SchedulablePod;
     const found = resourcesFilter(many)(state({ ...NO_AMOUNTS, scalars: { 'a.b/c0': 1 } }));
     expect(found).toMatchObject({ isResolvable: false });
-    expect(found?.reasons).toHaveLength(32);
+    expect(found?.reasons).toHaveLength(64);
     expect(found?.reasons.slice(0, 2)).toEqual(['Insufficient a.b/c1', 'Insufficient a.b/c10']);
   });
 
