@@ -10,9 +10,12 @@ import { quarterShares } from './quarter-shares.ts';
 const ALL_ANSWERS_BYTES_MAX = 256 * 1024 * 1024;
 /** A longer answer counts as one of this length: it must be possible. */
 const COUNTED_BYTES_MAX = ALL_ANSWERS_BYTES_MAX / 4;
-/** Time for any answer, and the least rate for the rest of a longer one: 128 kbit/s. */
+/**
+ * Time for any answer, and the least rate for the rest of a longer one. Below what a phone has on 2G, 5 KB/s: an answer
+ * of less than a million characters is not compressed, and a client that is cut would ask for it again and again.
+ */
 const GRACE_MS = 30_000;
-const BYTES_PER_MS_MIN = 16;
+const BYTES_PER_MS_MIN = 4;
 const LOOK_MS = 5_000;
 
 export interface UnsentAnswers {
