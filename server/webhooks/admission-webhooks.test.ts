@@ -541,6 +541,13 @@ describe('the server of a webhook', () => {
     expect(server.reviews).toEqual([]);
   });
 
+  it('may be trusted by its own certificate, and is asked at its path without empty segments', async () => {
+    const clientConfig = { url: `${server.url}//check/`, caBundle: server.ownBundle };
+    await withWebhooks(VALIDATING, webhook('check', { clientConfig }));
+    expect(await put(map('a'))).toMatchObject({ code: 201 });
+    expect(server.reviews.map(({ path }) => path)).toEqual(['/check']);
+  });
+
   it.each(['https://169.254.169.254/latest', 'https://[fd00:ec2::254]/', 'https://[::ffff:169.254.169.254]/'])(
     'is not at the link-local address of %s',
     async (url) => {

@@ -90,7 +90,8 @@ export function webhookClient(): WebhookClient {
         'content-length': Buffer.byteLength(body),
       },
       signal,
-      ...(ca !== undefined && { ca }),
+      // As Go does: any certificate of the bundle is trusted, also that of the server itself.
+      ...(ca !== undefined && { ca, allowPartialTrustChain: true }),
     };
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
     const sent = request(options, resolve);

@@ -14,7 +14,7 @@ export async function webhookServer(
   parts: Pick<ReadDependencies, 'storageOf' | 'random'>,
 ): Promise<WebhookServer> {
   const ca = caBundle && { ca: Buffer.from(caBundle, 'base64').toString('utf8') };
-  if (service === undefined) return { url: new URL(`${url}${query}`), ...ca };
+  if (service === undefined) return { url: requested(new URL(url ?? ''), query), ...ca };
   const { name, namespace, path = '', port = PORT } = service;
   const [found, of] = await Promise.all([
     parts.storageOf(services).get(namespace, name),
@@ -23,8 +23,14 @@ export async function webhookServer(
   const ready = readyAddresses(service, found, of);
   const endpoint = ready[Math.floor(parts.random.fraction() * ready.length)];
   if (endpoint === undefined) throw new CallFault(`no endpoints available for service ${JSON.stringify(name)}`);
-  const absolute = path.startsWith('/') ? path : `/${path}`;
-  return { url: new URL(`https://${name}.${namespace}.svc:${port}${absolute}${query}`), endpoint, ...ca };
+  return { url: requested(new URL(`https://${name}.${namespace}.svc:${port}/${path}`), query), endpoint, ...ca };
+}
+
+/** As client-go joins paths: without empty segments. */
+function requested(url: URL, query: string): URL {
+  url.pathname = url.pathname.split('/').filter(Boolean).join('/');
+  url.search = query;
+  return url;
 }
 
 /** Addresses and ports of the pods behind a port of a Service. @throws CallFault */

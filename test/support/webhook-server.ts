@@ -32,6 +32,8 @@ export interface WebhookServerForTest {
   readonly url: string;
   /** Base64 of PEM. */
   readonly caBundle: string;
+  /** Base64 of PEM: the server's certificate alone. */
+  readonly ownBundle: string;
   /** By path. */
   readonly respond: Map<string, Respond>;
   readonly answer: Map<string, Answer>;
@@ -72,6 +74,7 @@ export async function startWebhookServer(): Promise<WebhookServerForTest> {
     port,
     url: `https://127.0.0.1:${port}`,
     caBundle: Buffer.from(authority.certificatePem).toString('base64'),
+    ownBundle: Buffer.from(certificatePem).toString('base64'),
     respond,
     answer,
     reviews,
