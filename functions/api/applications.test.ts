@@ -533,7 +533,10 @@ describe('the scale of a workload', () => {
     const other = await apply('two', { ...two, spec: { replicas: 0 } });
     expect(other).toMatchObject({ code: 409, body: { details: { causes: [{ field: '.spec.replicas' }] } } });
     expect((await apply('two', { ...two, spec: { replicas: 0 } }, '&force=true')).body.spec).toEqual({});
-    expect((await apply('two', { ...two, spec: { copies: 1 } }, '&fieldValidation=Strict')).code).toBe(400);
+    for (const validation of ['Strict', 'Warn', 'Ignore']) {
+      const unknown = await apply('two', { ...two, spec: { copies: 1 } }, `&fieldValidation=${validation}`);
+      expect(unknown.code, validation).toBe(400);
+    }
     expect((await apply('two', { ...two, metadata: { resourceVersion: '1' } })).code).toBe(409);
     expect((await apply('two', { ...two, metadata: { name: 'b' } })).code).toBe(400);
     // What the last manager gives up has its default.

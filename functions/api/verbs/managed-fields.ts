@@ -136,8 +136,8 @@ export interface ApplySettings {
 }
 
 /** Source of the text: k8s.io/apimachinery, pkg/util/managedfields/internal/structuredmerge.go. */
-function undeclared(
-  { group, version, kind }: ResourceDescriptor,
+export function undeclared(
+  { group, version, kind }: Pick<ResourceDescriptor, 'group' | 'version' | 'kind'>,
   object: KubeObject,
   fields: readonly string[],
 ): string {

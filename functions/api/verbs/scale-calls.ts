@@ -9,6 +9,7 @@ import { schemaFor } from '../../../shared/kinds/schemas.ts';
 import type { KubeDeployment, KubeObject, KubeReplicationController } from '../../../shared/kinds/types.ts';
 import { upstream } from '../../../shared/kinds/upstream.ts';
 import { nonNegative } from '../../../shared/kubernetes/causes.ts';
+import { decodeStrict } from '../../../shared/kubernetes/decode.ts';
 import { type HttpResponse, json, warningHeaders } from '../../../shared/kubernetes/http.ts';
 import { numberOf, recordOf, textOf } from '../../../shared/kubernetes/normal-form.ts';
 import { patchTransform, type Transform } from '../../../shared/kubernetes/patch/patch.ts';
@@ -25,7 +26,7 @@ import type { LabelSelectorSpec } from '../../../shared/kubernetes/selectors.ts'
 import * as status from '../../../shared/kubernetes/status.ts';
 import { admitWrite } from '../admission/admit-write.ts';
 import type { ServeDependencies } from '../dependencies.ts';
-import { applied, checkApplyOptions, readApplyBody, trackingOf, writerOf } from './managed-fields.ts';
+import { applied, checkApplyOptions, readApplyBody, trackingOf, undeclared, writerOf } from './managed-fields.ts';
 import { modifyObject } from './modify-object.ts';
 import { readObject } from './read-object.ts';
 
@@ -128,6 +129,9 @@ async function applyScale(dependencies: ServeDependencies, call: Call, force: bo
   const value = recordOf(body);
   const { object, warnings } = decodeObject(SCALE, SCALE_SCHEMA, { value, duplicateFields }, validation);
   refuseOtherKind(SCALE.kind, object);
+  // As in every apply. Without the field, the manager would give up the replicas.
+  const { unknownFields } = decodeStrict(SCALE_SCHEMA, value);
+  if (unknownFields.length > 0) throw status.badRequest(undeclared(SCALE, object, unknownFields));
   const settings = {
     descriptor,
     schema: schemaFor(descriptor),
