@@ -28,11 +28,16 @@ import { processKeys } from '../shared/access/process-keys.ts';
 import { readPublicKey } from '../shared/access/public-keys.ts';
 import { refusalsAdded } from '../shared/access/refusal-store.ts';
 import { refusedRequests } from '../shared/access/refused-requests.ts';
-import { CONCURRENT_API_LIMITS, HEARTBEAT_LIMITS, requestThrottle } from '../shared/access/request-throttle.ts';
+import {
+  CONCURRENT_API_LIMITS,
+  HEARTBEAT_LIMITS,
+  requestThrottle,
+  systemBusyMs,
+} from '../shared/access/request-throttle.ts';
 import type { UserInfo } from '../shared/access/user-info.ts';
 import { watchTicketIssuer } from '../shared/access/watch-tickets.ts';
 import { requestDependencies } from '../shared/api/request-dependencies.ts';
-import { systemBusyMs, systemClock, systemRandom, systemTimeLimit } from '../shared/clock.ts';
+import { systemClock, systemRandom, systemTimeLimit } from '../shared/clock.ts';
 import type { StaticTokenConfig } from '../shared/config/static-tokens.ts';
 import { defined } from '../shared/defined.ts';
 import type { Cloud } from '../shared/fleet/instances/cloud.ts';

@@ -26,9 +26,6 @@ export type StartTimeLimit = (milliseconds: number) => TimeLimit;
 /** The clock of the host. */
 export const systemClock: Clock = { nowMs: () => Date.now() };
 
-/** Time in which this thread did not wait for an event, since it started. Milliseconds. */
-export const systemBusyMs = (): number => performance.eventLoopUtilization().active;
-
 /** Random numbers of the host. */
 export const systemRandom: RandomSource = { uuid: () => crypto.randomUUID(), fraction: () => Math.random() };
 

@@ -1,9 +1,8 @@
 /** Watches and logs of a process that sees the commits itself. */
 import { type StreamedAnswer, serveWatch, type WatchOptions } from '../../functions/watch/work.ts';
 import { ticketKeys } from '../../shared/access/process-key-store.ts';
-import { CONCURRENT_API_LIMITS } from '../../shared/access/request-throttle.ts';
+import { CONCURRENT_API_LIMITS, systemBusyMs } from '../../shared/access/request-throttle.ts';
 import { watchTicketVerifier } from '../../shared/access/watch-tickets.ts';
-import { systemBusyMs } from '../../shared/clock.ts';
 import { gunzip, gzipInThread } from '../../shared/gzip.ts';
 import { shardsOf } from '../../shared/kinds/resources.ts';
 import { type HttpRequest, statusResponse } from '../../shared/kubernetes/http.ts';

@@ -100,6 +100,9 @@ export interface RequestThrottle {
   begin(nowMs: number, isTimed?: boolean): Visit;
 }
 
+/** Time in which this thread did not wait for an event, since it started. Milliseconds. */
+export const systemBusyMs = (): number => performance.eventLoopUtilization().active;
+
 export interface ThrottleOptions {
   /** Time that this thread has computed, from any origin. Milliseconds. Absent: only the rate is limited. */
   readonly busyMs?: (() => number) | undefined;
