@@ -35,9 +35,11 @@ it('holds a quarter of all bytes for one address, any single answer, and others 
   const { hold } = answers();
   const { response, isHeld } = hold('192.0.2.1', 300 * MEBIBYTE);
   expect(isHeld).toBe(true);
-  expect(hold('192.0.2.1', 1).isHeld).toBe(false);
+  expect(hold('192.0.2.1', 8_192).isHeld).toBe(false);
+  // That of a heartbeat.
+  expect(hold('192.0.2.1', 900).isHeld).toBe(true);
   for (const last of [2, 3, 4]) expect(hold(`192.0.2.${last}`, 64 * MEBIBYTE).isHeld).toBe(true);
-  expect(hold('192.0.2.5', 1).isHeld).toBe(false);
+  expect(hold('192.0.2.5', 8_192).isHeld).toBe(false);
   response.emit('close');
-  expect(hold('192.0.2.5', 1).isHeld).toBe(true);
+  expect(hold('192.0.2.5', 8_192).isHeld).toBe(true);
 });

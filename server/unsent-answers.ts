@@ -10,6 +10,8 @@ import { quarterShares } from './quarter-shares.ts';
 const ALL_ANSWERS_BYTES_MAX = 256 * 1024 * 1024;
 /** A longer answer counts as one of this length: it must be possible. */
 const COUNTED_BYTES_MAX = ALL_ANSWERS_BYTES_MAX / 4;
+/** Smaller answers are not counted: a client that reads nothing must not end the heartbeats of those behind its NAT. */
+const SMALL_ANSWER_BYTES = 8 * 1024;
 /**
  * Time for any answer, and the least rate for the rest of a longer one. Below what a phone has on 2G, 5 KB/s: an answer
  * of less than a million characters is not compressed, and a client that is cut would ask for it again and again.
@@ -39,12 +41,12 @@ export function unsentAnswers(onCut: () => void): UnsentAnswers {
   timer.unref();
   return {
     hold(response, address, bytes) {
-      const counted = Math.min(bytes, COUNTED_BYTES_MAX);
-      if (shares.use(address, counted) !== 'used') return false;
+      const counted = bytes < SMALL_ANSWER_BYTES ? 0 : Math.min(bytes, COUNTED_BYTES_MAX);
+      if (counted > 0 && shares.use(address, counted) !== 'used') return false;
       dueMs.set(response, performance.now() + GRACE_MS + bytes / BYTES_PER_MS_MIN);
       response.once('close', () => {
         dueMs.delete(response);
-        shares.free(address, counted);
+        if (counted > 0) shares.free(address, counted);
       });
       return true;
     },
