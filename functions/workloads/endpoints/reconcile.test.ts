@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { scriptedCommits } from '../../../test/support/scripted-commits.ts';
 import { servedWorkloads } from '../../../test/support/served-workloads.ts';
+import { syncEndpoints } from './reconcile.ts';
 
 const DEFAULT = '/api/v1/namespaces/default';
 const SLICES = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices';
@@ -205,4 +207,17 @@ describe('the endpoints of a Service', () => {
     await cluster.tickAfter(900_000);
     expect(cluster.items.changes('objects', 0).length).toBe(before);
   });
+});
+
+it('endpoints that are too large, as with many labels of the Service, are given up at once', async () => {
+  const ref = { resource: 'services', namespace: 'default', name: 'web' };
+  const stored = { ...service(), metadata: { ...ref, uid: 'u', resourceVersion: '1' } };
+  const { objects, commits } = scriptedCommits([{ kind: 'tooLarge', index: 0 }], ({ resource }) =>
+    resource === 'services' ? stored : undefined,
+  );
+  const [services, nodeZones] = [{ forget: () => {} }, { of: async () => new Map() }];
+  const random = { uuid: () => 'e', next: () => 0.5 };
+  const dependencies = { objects, clock: { nowMs: () => 0 }, random, services, nodeZones };
+  const outcome = await syncEndpoints(dependencies as never, ref).catch((fault: unknown) => fault);
+  expect([outcome, commits.length]).toEqual([expect.objectContaining({ code: 'too-large', retryable: false }), 1]);
 });

@@ -25,7 +25,7 @@ import type { ObjectWrite } from '../../../shared/store/object-store.ts';
 import { groupedBy } from '../../../shared/ticks/bounded-work.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
 import { KNOWN_FOR_MS, listObjects } from '../object-lists.ts';
-import { refOfObject, type SyncReport, syncUnlessOvertaken, unchanged } from '../owner.ts';
+import { isCommitted, refOfObject, type SyncReport, syncUnlessOvertaken, unchanged } from '../owner.ts';
 import { isMirrorOf, mirroredSlices } from './mirror.rule.ts';
 import type { Zones } from './node-zones.ts';
 import {
@@ -65,7 +65,7 @@ async function attemptSync(dependencies: Dependencies, ref: ObjectRef): Promise<
     dependencies.services.forget();
     if (stored === undefined) return {};
     const write: ObjectWrite = { kind: 'delete', ref: endpointsRef(ref), previous: stored };
-    return (await objects.commit({ writes: [write] })).kind === 'committed' ? {} : 'overtaken';
+    return isCommitted(await objects.commit({ writes: [write] })) ? {} : 'overtaken';
   }
   if (hasNoSelector(service)) return mirror(dependencies, ref, stored);
   if (!isFilled(service)) return {};
@@ -77,8 +77,8 @@ async function attemptSync(dependencies: Dependencies, ref: ObjectRef): Promise<
   if (stored === undefined) dependencies.services.forget();
   for (let from = 0; from < writes.length; from += WRITES_PER_COMMIT) {
     const part = writes.slice(from, from + WRITES_PER_COMMIT);
-    const { kind } = await objects.commit({ writes: part, extra: [unchanged(ref, service)] });
-    if (kind !== 'committed') return 'overtaken';
+    const outcome = await objects.commit({ writes: part, extra: [unchanged(ref, service)] });
+    if (!isCommitted(outcome)) return 'overtaken';
   }
   return stored === undefined ? { lookAgainAtMs: clock.nowMs() + KNOWN_FOR_MS } : {};
 }
@@ -101,8 +101,8 @@ async function mirror(
   const writes = sliceWrites(dependencies, plan);
   const extra = stored === undefined ? [] : [unchanged(endpointsRef(ref), stored)];
   for (let from = 0; from < writes.length; from += WRITES_PER_COMMIT) {
-    const { kind } = await dependencies.objects.commit({ writes: writes.slice(from, from + WRITES_PER_COMMIT), extra });
-    if (kind !== 'committed') return 'overtaken';
+    const part = writes.slice(from, from + WRITES_PER_COMMIT);
+    if (!isCommitted(await dependencies.objects.commit({ writes: part, extra }))) return 'overtaken';
   }
   return {};
 }
