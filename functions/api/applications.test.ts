@@ -539,8 +539,9 @@ describe('the scale of a workload', () => {
     }
     expect((await apply('two', { ...two, metadata: { resourceVersion: '1' } })).code).toBe(409);
     expect((await apply('two', { ...two, metadata: { name: 'b' } })).code).toBe(400);
+    expect((await apply('two', [])).code).toBe(400);
     // What the last manager gives up has its default.
-    expect((await apply('two', { apiVersion: 'autoscaling/v1', kind: 'Scale' })).body.spec).toEqual({ replicas: 1 });
+    expect((await apply('two', { ...two, spec: { replicas: null } })).body.spec).toEqual({ replicas: 1 });
   });
 
   it('refuses an old version, another name and a negative number', async () => {

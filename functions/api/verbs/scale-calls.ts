@@ -11,6 +11,7 @@ import { upstream } from '../../../shared/kinds/upstream.ts';
 import { nonNegative } from '../../../shared/kubernetes/causes.ts';
 import { decodeStrict } from '../../../shared/kubernetes/decode.ts';
 import { type HttpResponse, json, warningHeaders } from '../../../shared/kubernetes/http.ts';
+import { isJsonObject } from '../../../shared/kubernetes/json.ts';
 import { numberOf, recordOf, textOf } from '../../../shared/kubernetes/normal-form.ts';
 import { patchTransform, type Transform } from '../../../shared/kubernetes/patch/patch.ts';
 import { dryRunOf, type OptionsKind } from '../../../shared/kubernetes/request.ts';
@@ -124,9 +125,9 @@ export async function patchScale(dependencies: ServeDependencies, call: Call): P
 async function applyScale(dependencies: ServeDependencies, call: Call, force: boolean): Promise<HttpResponse> {
   const { request, target } = call;
   const descriptor = storedAs(call.descriptor);
-  const { applied: body, duplicateFields } = await readApplyBody(request.body, dependencies.readYaml);
+  const { applied: value, duplicateFields } = await readApplyBody(request.body, dependencies.readYaml);
+  if (!isJsonObject(value)) throw status.badRequest('an apply configuration must be an object');
   const validation = fieldValidationOf(request.query, 'PatchOptions');
-  const value = recordOf(body);
   const { object, warnings } = decodeObject(SCALE, SCALE_SCHEMA, { value, duplicateFields }, validation);
   refuseOtherKind(SCALE.kind, object);
   // As in every apply. Without the field, the manager would give up the replicas.
@@ -142,13 +143,12 @@ async function applyScale(dependencies: ServeDependencies, call: Call, force: bo
     within: [],
   };
   // Where replicas are absent, the manager gives up what it had applied. A zero is a value.
-  const spec = recordOf(value['spec']);
-  const replicas = numberOf(spec['replicas']) ?? 0;
+  const replicas = numberOf(recordOf(value['spec'])['replicas']);
   const members = membersOn(pathsOf(descriptor).specReplicasPath);
-  const configuration = 'replicas' in spec ? withPath({}, members, replicas) : {};
+  const configuration = replicas === undefined ? {} : withPath({}, members, replicas);
   const transform: Transform = (old) => {
     const metadata = checkedMetadata(target.name, old, object);
-    refuseNegative(target.name, replicas);
+    refuseNegative(target.name, replicas ?? 0);
     return applied(settings, { applied: configuration, duplicateFields: [] }, { ...old, metadata }).object;
   };
   return modifyScale(dependencies, call, { transform, kind: 'PatchOptions', warnings: () => warnings, isApply: true });
