@@ -93,3 +93,19 @@ it('a commit wakes the watches of its custom resource', async () => {
   expect((await send('POST', widgetsIn('default'), JSON.stringify(widget('w')))).status).toBe(201);
   expect(JSON.parse(await next)).toMatchObject({ type: 'ADDED', object: { metadata: { name: 'w' } } });
 });
+
+it.each([
+  ['/api/v1/services', 'kubernetes'],
+  ['/api/v1/namespaces', 'default'],
+  ['/apis/scheduling.k8s.io/v1/priorityclasses', 'system-node-critical'],
+])('the first watch of a new cluster begins with what every cluster has: %s', async (path, name) => {
+  const { open } = cluster('ada', 'system:masters');
+  const state = 'watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true';
+  const { lines } = await open('GET', `${path}?${state}`);
+  let text = '';
+  for await (const part of lines!) {
+    text += part;
+    if (text.includes('initial-events-end')) break;
+  }
+  expect(text).toContain(`"name":"${name}"`);
+});

@@ -189,6 +189,7 @@ export function composeCluster(options: ClusterOptions): Cluster {
   const { storageOf, authorizer } = requestDependencies({ ...common, authenticator, gzip: inProcess.gzip });
   const watches = servedWatches({
     ...common,
+    makesInitialObjects: true,
     meter: options.meter,
     authenticator,
     nodeKeys: machines.keys,

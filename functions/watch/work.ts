@@ -81,7 +81,7 @@ export type ServeWatch = (request: HttpRequest, deadlineMs: number, left?: Abort
 
 export function serveWatch(options: WatchOptions): ServeWatch {
   // Once for all requests: the roles in memory, and the throttling of log lines.
-  const common = requestDependencies({ ...options, makesInitialObjects: false });
+  const common = requestDependencies({ makesInitialObjects: false, ...options });
   const { sourceOf = (source) => source, quietMs = options.policy.watchQuietSeconds * 1_000 } = options;
   const slots = options.slots ?? watchSlots(options.items);
   const revocation = { nodeKeys: options.nodeKeys, objects: clusterObjects(options), clock: options.clock };

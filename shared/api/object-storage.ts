@@ -139,7 +139,10 @@ export function splitStorage(inNamespace: string, special: ResourceStorage, othe
   };
 }
 
-/** A storage in which the objects with these names always exist. A read creates a missing one with `make`. */
+/**
+ * A storage in which the objects with these names always exist. A read creates a missing one with `make`, and so does
+ * that of the version with which a watch begins.
+ */
 export function withInitialObjects(
   storage: ResourceStorage,
   names: readonly string[],
@@ -149,16 +152,21 @@ export function withInitialObjects(
     const created = await storage.create(make(name));
     return created.kind === 'written' ? created.object : storage.get('', name);
   }
+  async function ensureAll(): Promise<void> {
+    const present = await Promise.all(names.map((name) => storage.get('', name)));
+    await Promise.all(names.filter((_, index) => present[index] === undefined).map(ensure));
+  }
   return {
     ...storage,
     get: async (namespace, name) =>
       (await storage.get(namespace, name)) ?? (names.includes(name) ? ensure(name) : undefined),
     async list(query) {
-      if (query.continueAfter === undefined) {
-        const present = await Promise.all(names.map((name) => storage.get('', name)));
-        await Promise.all(names.filter((_, index) => present[index] === undefined).map(ensure));
-      }
+      if (query.continueAfter === undefined) await ensureAll();
       return storage.list(query);
+    },
+    async listVersion() {
+      await ensureAll();
+      return storage.listVersion();
     },
   };
 }

@@ -116,3 +116,13 @@ it('a redirect of a watch from a version names no other version', async () => {
   const { headers } = await api.send('GET', `${NODES}?watch=1&resourceVersion=5`);
   expect(headers['location']).toBe('https://watch/api/v1/nodes?watch=1&resourceVersion=5&nodekeeper-ticket=ticket');
 });
+
+it('a redirect of a watch that begins with the state makes what every cluster has', async () => {
+  const api = apiInMemory({ answerWatch: redirectWatches('https://watch', { issue: async () => 'ticket' }) });
+  const madeAt = new Date(api.nowMs()).toISOString().replace(/\.\d+Z/, 'Z');
+  for (const path of ['/api/v1/services', '/api/v1/namespaces']) await api.send('GET', `${path}?watch=1`);
+  api.advance(60_000);
+  for (const path of ['/api/v1/namespaces/default/services/kubernetes', '/api/v1/namespaces/default']) {
+    expect((await api.send('GET', path)).body.metadata.creationTimestamp).toBe(madeAt);
+  }
+});

@@ -1,6 +1,6 @@
 /**
  * Objects that stand for the API itself: the Service `kubernetes` with its Endpoints and EndpointSlice, and a
- * ComponentStatus. `kubectl cluster-info`, pods and monitoring look for them. A read creates a missing one.
+ * ComponentStatus. `kubectl cluster-info`, pods and monitoring look for them. A read or a watch creates a missing one.
  *
  * The endpoints have the address of the API where it has one. On AWS it has a name and no fixed address: they have the
  * address of the Service, and no traffic is routed to either.
@@ -81,6 +81,10 @@ export function withApiObject(
       const isFirst = query.continueAfter === undefined;
       if (isFirst && (query.namespace === '' || query.namespace === NAMESPACE)) await ensure();
       return storage.list(query);
+    },
+    async listVersion() {
+      await ensure();
+      return storage.listVersion();
     },
   };
 }
