@@ -12,6 +12,7 @@ import { beatTimesOf } from '../shared/fleet/nodes/node-profile.ts';
 import { gzipInThread } from '../shared/gzip.ts';
 import type { HttpRequest, HttpResponse } from '../shared/kubernetes/http.ts';
 import { type ControllerOptions, type FleetControllers, fleetControllers } from './fleet-controllers.ts';
+import { listTurns } from './list-turns.ts';
 import { sha256 } from './sha256.ts';
 
 export interface SystemOptions extends ControllerOptions {
@@ -36,7 +37,12 @@ export const inProcess = { hash: sha256, readYaml, gzip: gzipInThread } as const
 
 /** Once per process: the parts have caches and shares of their users. */
 export function composeSystem(options: SystemOptions): System {
-  const { serve: api, admission } = composeApiAndAdmission({ ...inProcess, ...options, ...options.api });
+  const { serve: api, admission } = composeApiAndAdmission({
+    ...inProcess,
+    inTurn: listTurns(),
+    ...options,
+    ...options.api,
+  });
   const admitObjects = controllerObjects({ ...options, admission });
   return {
     api,

@@ -6,7 +6,7 @@ import { nodeKeyStore } from '../../shared/access/node-key-store.ts';
 import type { ReadPublicKey } from '../../shared/access/node-keys.ts';
 import { admitByPolicies, type PolicyAdmission } from '../../shared/admission/admit-by-policies.ts';
 import type { AdmissionWebhooks, AdmittedCall } from '../../shared/admission/admitted-write.ts';
-import type { AnswerPodLog, AnswerWatch } from '../../shared/api/call.ts';
+import type { AnswerPodLog, AnswerWatch, InTurn } from '../../shared/api/call.ts';
 import { type RequestOptions, requestDependencies } from '../../shared/api/request-dependencies.ts';
 import { serveApi } from '../../shared/api/serve.ts';
 import { answerLongPoll } from '../../shared/api/watch/long-poll.ts';
@@ -55,6 +55,8 @@ export interface ApiOptions extends RequestOptions {
   readonly answerWatch?: AnswerWatch;
   /** Absent: logs are not served. */
   readonly answerPodLog?: AnswerPodLog;
+  /** For lists. Absent: they are read at once. */
+  readonly inTurn?: InTurn;
   /** Absent: the transport cannot upgrade a connection. */
   readonly openConnection?: OpenConnection;
   readonly nodeSessions?: AcceptNodeSession;
@@ -111,6 +113,7 @@ function serveDependencies(options: ApiOptions): ServeDependencies {
     ...defined({
       clusterId: options.clusterId,
       answerPodLog: options.answerPodLog,
+      inTurn: options.inTurn,
       nodeLogs: options.answerPodLog === undefined ? undefined : answerNodeLogs(options.items),
       webhooks: options.webhooksOf?.({ storageOf }),
       openConnection: options.openConnection,

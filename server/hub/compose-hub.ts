@@ -33,6 +33,7 @@ import type { ItemStore, StoreFault } from '../../shared/store/item-store.ts';
 import { storedResource } from '../../shared/store/layout.ts';
 import type { StoreChange } from '../../shared/store/writes/store-change.ts';
 import { answerHealth, type HealthCheck } from '../health.ts';
+import { listTurns } from '../list-turns.ts';
 import { sha256 } from '../sha256.ts';
 import { mayWithdrawAccess } from '../watches/access-withdrawals.ts';
 import type { ChangeSignals } from '../watches/change-signals.ts';
@@ -127,6 +128,7 @@ export function composeHub(options: HubOptions): Hub {
   const dependencies = {
     ...requestDependencies({ ...common, gzip: gzipInThread, limits: CONCURRENT_API_LIMITS, busyMs: systemBusyMs }),
     answerWatch: answerLongPoll,
+    inTurn: listTurns(),
   };
   const document = documents(sha256);
   const api = serveApi(dependencies, {

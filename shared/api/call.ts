@@ -46,12 +46,17 @@ export interface RequestDependencies {
 }
 
 /** What watches and logs need besides. */
+/** Does the work when the user has a share of the process for it. */
+export type InTurn = <T>(user: string, work: () => Promise<T>) => Promise<T>;
+
 export interface ReadDependencies extends RequestDependencies {
   readonly storageOf: (descriptor: ResourceDescriptor) => ResourceStorage;
   readonly changes: ChangeLog;
   /** Waits. Milliseconds. */
   readonly pause: (milliseconds: number) => Promise<unknown>;
   readonly answerWatch: AnswerWatch;
+  /** For lists. Absent: at once, as each execution environment has one request. */
+  readonly inTurn?: InTurn;
   /** Delivers the output of a container. Absent: logs are not served. */
   readonly answerPodLog?: AnswerPodLog;
 }

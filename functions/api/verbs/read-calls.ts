@@ -33,14 +33,19 @@ export async function get(dependencies: ReadDependencies, call: Call): Promise<H
   return json(200, shapeObject(descriptor, object, call.shape, call.nowMs));
 }
 
-export async function list(dependencies: ReadDependencies, call: Call): Promise<HttpResponse> {
+export function list(dependencies: ReadDependencies, call: Call): Promise<HttpResponse> {
+  const { inTurn = (_user, work) => work() } = dependencies;
+  return inTurn(call.user.username, () => listed(dependencies, call));
+}
+
+async function listed(dependencies: ReadDependencies, call: Call): Promise<HttpResponse> {
   const { descriptor, target, request } = call;
   checkListOptions(request.query, call.nowMs);
   let limit = limitOf(request.query);
   const { listWarning } = effectOf(descriptor) ?? {};
   const headers = warningHeaders(listWarning === undefined ? [] : [listWarning]);
   for (let attempt = 1; attempt <= FIT_ATTEMPTS_MAX; attempt += 1) {
-    const listed = await listObjects(dependencies.storageOf(descriptor), descriptor, {
+    const page = await listObjects(dependencies.storageOf(descriptor), descriptor, {
       namespace: target.namespace,
       limit,
       charactersMax: acceptsGzip(request) ? COMPRESSED_LIST_MAX : PLAIN_LIST_CHARACTERS_MAX,
@@ -50,12 +55,12 @@ export async function list(dependencies: ReadDependencies, call: Call): Promise<
     });
     const answer = await compressedIfLarge(
       request,
-      await jsonList(200, shapeList(descriptor, listed, call.shape, call.nowMs), headers),
+      await jsonList(200, shapeList(descriptor, page, call.shape, call.nowMs), headers),
       dependencies.gzip,
     );
     const bytes = payloadBytes(answer);
     if (bytes <= RESPONSE_BYTES_MAX) return answer;
-    limit = Math.max(1, Math.floor((listed.items.length * RESPONSE_BYTES_MAX * FIT_MARGIN) / bytes));
+    limit = Math.max(1, Math.floor((page.items.length * RESPONSE_BYTES_MAX * FIT_MARGIN) / bytes));
   }
   throw status.internalError('a list does not fit into one response');
 }
