@@ -5,7 +5,8 @@
 import { closeSync, lstatSync, openSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Document, isMap, isSeq, parseDocument, type YAMLMap, YAMLSeq } from 'yaml';
-import { makeDirectory } from '../shared/host/write-file.ts';
+import { makeDirectory } from '../shared/host/directory.ts';
+import { PRIVATE_DIRECTORY } from '../shared/host/write-file.ts';
 import { CommandError } from './command.ts';
 
 export interface KubeconfigEntry {
@@ -87,7 +88,7 @@ const notKubeconfig = (why: string): CommandError =>
  * @throws CommandError when another process holds the lock, or the file cannot be written
  */
 export function changeKubeconfigFile(path: string, change: (text: string) => string): void {
-  makeDirectory(dirname(path));
+  makeDirectory(dirname(path), PRIVATE_DIRECTORY);
   const target = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true ? realpathSync(path) : path;
   const lock = `${target}.lock`;
   try {

@@ -8,7 +8,8 @@ import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'nod
 import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { makeDirectory } from '../../shared/host/write-file.ts';
+import { makeDirectory } from '../../shared/host/directory.ts';
+import { PRIVATE_DIRECTORY } from '../../shared/host/write-file.ts';
 import { subdomainErrors } from '../../shared/kubernetes/validate-metadata.ts';
 import { makeRelayCertificate, makeSiteAuthority } from '../adapters/relay/certificates.ts';
 
@@ -72,7 +73,7 @@ function replaceFile(path: string, text: string, mode: number): void {
 }
 
 function makeFiles({ directory, names, port }: InitOptions, nowMs: number): string {
-  makeDirectory(directory);
+  makeDirectory(directory, PRIVATE_DIRECTORY);
   const path = (name: string): string => join(directory, name);
   const [authorityFile, authorityKeyFile] = [path('site-ca.pem'), path('site-ca.key')];
   const isNew = !existsSync(authorityFile) && !existsSync(authorityKeyFile);

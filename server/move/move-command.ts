@@ -6,8 +6,9 @@ import { type ClusterAddress, clusterAddress } from '../../shared/agents/moved-c
 import { systemClock } from '../../shared/clock.ts';
 import { optionValues } from '../../shared/host/command-line.ts';
 import { ControlError } from '../../shared/host/control-socket.ts';
+import { makeDirectory } from '../../shared/host/directory.ts';
 import { StartError } from '../../shared/host/start-error.ts';
-import { makeDirectory } from '../../shared/host/write-file.ts';
+import { PRIVATE_DIRECTORY } from '../../shared/host/write-file.ts';
 import { StoreFault } from '../../shared/store/item-store.ts';
 import type { Fence } from '../../shared/store/move-rows.ts';
 import { operateOn } from '../operations/commands.ts';
@@ -325,7 +326,7 @@ function removeDatabase(file: string): void {
 function fileDestination(from: Place | undefined, to: Place): Opened {
   const { name, database, directory } = to;
   if (directory !== undefined) {
-    makeDirectory(dirname(database));
+    makeDirectory(dirname(database), PRIVATE_DIRECTORY);
   }
   const { items, close } = openSqliteStore({ file: database, clock: systemClock, synchronous: 'full' });
   return { destination: { name, items, complete: () => placeCredentials(from, to) }, close };

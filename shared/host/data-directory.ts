@@ -2,8 +2,9 @@ import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync } fro
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { isDiskFault } from './delayed-write.ts';
+import { makeDirectory } from './directory.ts';
 import { StartError } from './start-error.ts';
-import { makeDirectory, PRIVATE_FILE } from './write-file.ts';
+import { PRIVATE_DIRECTORY, PRIVATE_FILE } from './write-file.ts';
 
 /**
  * What a cluster on this machine keeps between starts; with `--ephemeral` a temporary folder that is deleted when it
@@ -18,7 +19,6 @@ export interface DataDirectory {
   dispose(): void;
 }
 
-const PRIVATE_DIRECTORY = 0o700;
 /** Permissions of anybody but the owner. */
 const OTHERS = 0o077;
 const DATABASE_FOLDER = 'data';
@@ -56,7 +56,7 @@ export function openDataDirectory(path: string | undefined, database: DatabaseUs
   const file = (name: string) => join(folder, name);
   const databaseFile = join(folder, DATABASE_FOLDER, database.name);
   try {
-    makeDirectory(folder);
+    makeDirectory(folder, PRIVATE_DIRECTORY);
     database.require(databaseFile, CLUSTER_FILES.map(file).find(existsSync));
     makePrivate(folder);
   } catch (cause) {
@@ -85,7 +85,7 @@ function makePrivate(folder: string): void {
     );
   }
   const database = join(folder, DATABASE_FOLDER);
-  makeDirectory(database);
+  makeDirectory(database, PRIVATE_DIRECTORY);
   for (const directory of [folder, database]) close(directory, PRIVATE_DIRECTORY);
   for (const name of entries.filter((entry) => FILES.includes(entry))) close(join(folder, name), PRIVATE_FILE);
   for (const name of readdirSync(database)) close(join(database, name), PRIVATE_FILE);

@@ -1,29 +1,9 @@
 /** Writes of whole files in the data directory: complete or not at all, and readable by their owner only. */
-import { appendFileSync, existsSync, mkdirSync, renameSync, statSync, truncateSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { appendFileSync, renameSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 
 /** Everything in a data directory is as secret as the tokens in it. */
 export const PRIVATE_FILE = 0o600;
-const PRIVATE_DIRECTORY = 0o700;
-
-/**
- * Makes a directory, and those above it. `recursive` of Node.js 24 never returns where a directory that exists answers
- * ENOENT, as /proc does.
- *
- * @throws the fault of the disk
- */
-export function makeDirectory(path: string): void {
-  if (existsSync(path)) return;
-  const parent = dirname(path);
-  // A root, or `.` in a directory that may not be entered, is its own parent.
-  if (parent !== path) makeDirectory(parent);
-  try {
-    mkdirSync(path, { mode: PRIVATE_DIRECTORY });
-  } catch (cause) {
-    // Another process was first.
-    if (!existsSync(path)) throw cause;
-  }
-}
+export const PRIVATE_DIRECTORY = 0o700;
 
 /**
  * Replaces a file. After a fault it has its old content or the new one.

@@ -12,7 +12,7 @@ type Handle = Awaited<ReturnType<ReturnType<CutDisk['files']>['create']>>;
 
 const nameOf = (path: string): string => relative(CUT_ROOT, path);
 
-/** Instead of agent/adapters/system/directory.ts. */
+/** Instead of shared/host/directory.ts. */
 export const cutDirectory = () => ({ makeDirectory: (path: string) => cutFs.disk.makeDirectory(nameOf(path)) });
 
 /** Instead of agent/adapters/system/files.ts: what files of a state need. */

@@ -10,9 +10,9 @@ import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { defined } from '../../../shared/defined.ts';
 import { authorityHash } from '../../../shared/host/authority-hash.ts';
+import { makeDirectory } from '../../../shared/host/directory.ts';
 import { AgentStartError } from '../../app/start-checks.ts';
 import type { AgentConfig } from '../../config.ts';
-import { makeDirectory } from '../system/directory.ts';
 import { bareHost } from './proxy-choice.ts';
 
 /** In the root directory: the authority that was found. Later starts need no server for it. */

@@ -14,8 +14,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { publicKeyOf } from '../../../shared/access/node-identity.ts';
 import { thumbprintOf } from '../../../shared/access/public-keys.ts';
+import { makeDirectory } from '../../../shared/host/directory.ts';
 import type { PublicHalf } from '../../ports/machine-keys.ts';
-import { makeDirectory } from '../system/directory.ts';
 import * as files from '../system/files.ts';
 import { syncDirectory } from '../system/state-file.ts';
 

@@ -1,10 +1,10 @@
 /** The ShutdownSignal of systemd-logind, also for suspends: https://systemd.io/INHIBITOR_LOCKS */
 import { basename, dirname, join } from 'node:path';
+import { makeDirectory } from '../../../shared/host/directory.ts';
 import type { Log } from '../../../shared/observability/log.ts';
 import type { ShutdownSignal } from '../../ports/shutdown-signal.ts';
 import { INHIBITOR, type Inhibitor, LOGIND_SHUTDOWN, logindDropIn } from '../../rules/shutdown-start.ts';
 import { SLEEP_INHIBITOR } from '../../rules/sleep-start.ts';
-import { makeDirectory } from '../system/directory.ts';
 import { replaceFile } from '../system/state-file.ts';
 import { InhibitorLockError, takeInhibitorLock } from './inhibitor-lock.ts';
 import {

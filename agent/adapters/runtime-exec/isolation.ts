@@ -7,8 +7,8 @@
 import { spawnSync } from 'node:child_process';
 import { readlinkSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { makeDirectory } from '../../../shared/host/directory.ts';
 import type { ContainerMount } from '../../ports/container-inputs.ts';
-import { makeDirectory } from '../system/directory.ts';
 import type { CommandLine, ContainerCommand } from './command-line.ts';
 import { MARK } from './process-table.ts';
 import { ENV, executableFault, quoted, SHELL, SHELL_NAME, SHELL_VARIABLES } from './shell.ts';

@@ -4,9 +4,9 @@
  */
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeDirectory } from '../../../shared/host/directory.ts';
 import type { Container, KubePod, ResourceRequirements } from '../../../shared/kinds/types.ts';
 import type { ContainerState } from '../../ports/pod-runtime.ts';
-import { makeDirectory } from '../system/directory.ts';
 import type { ProcessIdentity } from './process-table.ts';
 
 /** A time that a later agent can compare with its own clock until the machine boots. */

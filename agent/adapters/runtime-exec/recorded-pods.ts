@@ -6,11 +6,11 @@
  */
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeDirectory } from '../../../shared/host/directory.ts';
 import type { KubePod } from '../../../shared/kinds/types.ts';
 import type { Log } from '../../../shared/observability/log.ts';
 import { podCgroup } from '../../rules/cgroup-values.ts';
 import type { NodeEvent } from '../../rules/node-event.ts';
-import { makeDirectory } from '../system/directory.ts';
 import { ExecPod, type ExecPodDependencies } from './exec-pod.ts';
 import { newRecord, type PodRecord, readRecord, removeQuietly, writeRecord } from './pod-record.ts';
 import { isShortage, linuxProcesses, type MarkedProcess, type ProcessTable } from './process-table.ts';

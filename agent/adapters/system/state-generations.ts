@@ -7,8 +7,8 @@
  */
 import { createHash } from 'node:crypto';
 import { dirname, join } from 'node:path';
+import { makeDirectory } from '../../../shared/host/directory.ts';
 import type { GenerationRead, StateGenerations } from '../../ports/state-generations.ts';
-import { makeDirectory } from './directory.ts';
 import { readFile, rename, rm } from './files.ts';
 import { replaceFile, syncDirectory } from './state-file.ts';
 

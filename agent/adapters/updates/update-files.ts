@@ -1,7 +1,7 @@
 /** The directory of installed agents on the disk. */
 import { join } from 'node:path';
+import { makeDirectory } from '../../../shared/host/directory.ts';
 import type { UpdateFile, UpdateFiles } from '../../ports/update-files.ts';
-import { makeDirectory } from '../system/directory.ts';
 import { close, fsync, open, readdir, readFile, readlink, rename, rm, symlink, writeFile } from '../system/files.ts';
 import { syncDirectory } from '../system/state-file.ts';
 

@@ -19,8 +19,8 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join, normalize, relative, sep } from 'node:path';
+import { makeDirectory } from '../../../shared/host/directory.ts';
 import type { VolumeFile } from '../../ports/pod-volumes.ts';
-import { makeDirectory } from '../system/directory.ts';
 
 const DATA = '..data';
 const NEW_DATA = '..data_tmp';

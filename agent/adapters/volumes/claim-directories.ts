@@ -1,8 +1,8 @@
 /** Directories for claims: `<rootDirectory>/claims/<volume>`. No removal of a pod reaches them. */
 import { chmodSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeDirectory } from '../../../shared/host/directory.ts';
 import type { ClaimDirectories } from '../../ports/claim-directories.ts';
-import { makeDirectory } from '../system/directory.ts';
 import { syncDirectory } from '../system/state-file.ts';
 import { type ProjectQuotas, projectQuotas } from './project-quota.ts';
 import { removeTree } from './remove-tree.ts';

@@ -1,7 +1,7 @@
 /** Directories on a file system in memory: for secrets, which must not reach a disk, and for what is of one boot. */
 import { statfsSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeDirectory } from '../system/directory.ts';
+import { makeDirectory } from '../../../shared/host/directory.ts';
 
 /** File system types of statfs(2): tmpfs, ramfs. */
 const IN_MEMORY: ReadonlySet<number> = new Set([0x01021994, 0x858458f6]);

@@ -23,8 +23,8 @@ import {
 } from 'node:fs';
 import { dirname, join, normalize, resolve, sep } from 'node:path';
 import { promisify } from 'node:util';
+import { makeDirectory } from '../../../shared/host/directory.ts';
 import type { PodVolumes, VolumeName, VolumeOptions } from '../../ports/pod-volumes.ts';
-import { makeDirectory } from '../system/directory.ts';
 import { writeAtomically } from './atomic-files.ts';
 import { setGroup } from './ownership.ts';
 import { removeTree } from './remove-tree.ts';

@@ -18,7 +18,7 @@ import { createPodLoop, FIRST_LIST_MS } from '../pod-loop.ts';
 import { PodMemory, type Remembered } from './pod-memory.ts';
 
 vi.mock('../../adapters/system/files.ts', async () => (await import('../../../test/support/cut-fs.ts')).cutFiles());
-vi.mock('../../adapters/system/directory.ts', async () =>
+vi.mock('../../../shared/host/directory.ts', async () =>
   (await import('../../../test/support/cut-fs.ts')).cutDirectory(),
 );
 

@@ -11,6 +11,7 @@ import { resolve, sep } from 'node:path';
  * @throws Error of the file system
  */
 export function makeDirectory(path: string, mode: number): void {
+  if (isDirectory(path)) return;
   const names = resolve(path).split(sep);
   for (let count = 2; count <= names.length; count += 1) {
     const directory = names.slice(0, count).join(sep);

@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { folderForTest } from '../../../test/support/folder-for-test.ts';
+import { folderForTest } from '../../test/support/folder-for-test.ts';
 import { makeDirectory } from './directory.ts';
 
 it('a directory is made with its parents, and an existing one is not changed', () => {
