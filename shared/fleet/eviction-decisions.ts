@@ -37,7 +37,6 @@ interface PodEvictorInputs {
     readonly freshSinceMs: number;
     /** Absent: there was none. */
     readonly totalDisruption?: boolean | undefined;
-    readonly disruptionEndedMs?: number | undefined;
     /** Only with a pod that has an `offlineStopMs`. */
     readonly signs?: NodeSigns | undefined;
     readonly policy: RecordedPolicy;
@@ -67,14 +66,13 @@ export function podEvictionDraft(
     readonly gate: GateVerdict;
     readonly freshSinceMs: number;
     readonly totalDisruption?: boolean | undefined;
-    readonly disruptionEndedMs?: number | undefined;
     readonly signs?: NodeSigns | undefined;
   },
   nowMs: number,
   policy: Policy,
 ): PodEvictorDraft {
   const atMs = 'atMs' in decision ? decision.atMs : undefined;
-  const { nodeName, taints, pod, timer, gate, freshSinceMs, totalDisruption, disruptionEndedMs } = world;
+  const { nodeName, taints, pod, timer, gate, freshSinceMs, totalDisruption } = world;
   const signs = pod?.offlineStopMs === undefined ? undefined : world.signs;
   const isDone = decision.kind === 'delete' || decision.kind === 'remove';
   const what = pod?.terminating === true ? 'removal' : 'eviction';
@@ -91,7 +89,7 @@ export function podEvictionDraft(
     rule: 'podEviction',
     inputs: {
       nodeName,
-      ...defined({ taints, pod, timer, signs, totalDisruption, disruptionEndedMs }),
+      ...defined({ taints, pod, timer, signs, totalDisruption }),
       gate: recordedGate(gate),
       freshSinceMs,
       policy: policyPart(policy, 'nodeMonitorGracePeriodSeconds'),
@@ -101,8 +99,7 @@ export function podEvictionDraft(
 }
 
 export const podEvictorReplay: ReplayRules<PodEvictorInputs> = {
-  podEviction({ nodeName, taints, pod, timer, gate, signs, policy, ...inputs }, { about, atMs }) {
-    const { freshSinceMs, totalDisruption, disruptionEndedMs } = inputs;
+  podEviction({ nodeName, taints, pod, timer, gate, freshSinceMs, totalDisruption, signs, policy }, { about, atMs }) {
     const decisions = decidePodEvictions(
       {
         nodeName,
@@ -112,7 +109,6 @@ export const podEvictorReplay: ReplayRules<PodEvictorInputs> = {
         gate: gateOf(gate),
         freshSinceMs,
         totalDisruption,
-        disruptionEndedMs,
         signs,
       },
       atMs,

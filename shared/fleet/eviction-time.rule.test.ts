@@ -75,8 +75,7 @@ describe('evictionVerdict', () => {
     const question = { tolerations: [], boundAtMs: 0, lifecycleNotBeforeMs: 40_000 };
     expect(evictionVerdict({ ...question, taints: [taint('node.kubernetes.io/unreachable', 0)] })).toMatchObject({
       atMs: 40_000,
-      reason:
-        'node.kubernetes.io/unreachable is not tolerated, delayed by the grace period after an outage or total disruption',
+      reason: 'node.kubernetes.io/unreachable is not tolerated, delayed by the grace period after a controller outage',
     });
     expect(evictionVerdict({ ...question, taints: [taint('maintenance', 0)] })).toMatchObject({ atMs: 0 });
   });

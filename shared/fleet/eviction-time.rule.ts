@@ -61,7 +61,7 @@ export interface EvictionQuestion {
   readonly nowMs: number;
   /**
    * Evictions for our own two taints wait until this time, the end of every node's new grace period after an outage of
-   * the controller (D9) or total disruption, and during that. Absent without either. Other taints are not delayed.
+   * the controller (D9), or in total disruption. Absent without either. Other taints are not delayed.
    */
   readonly lifecycleNotBeforeMs?: number | undefined;
   /** The delay is for that reason. */
@@ -71,9 +71,7 @@ export interface EvictionQuestion {
 /** The verdict over one pod on one node. The reason names the taint and toleration that decided. */
 export function evictionVerdict(question: EvictionQuestion): EvictionVerdict {
   const { taints, tolerations, boundAtMs, nowMs, lifecycleNotBeforeMs, totalDisruption = false } = question;
-  const delay = totalDisruption
-    ? 'total disruption, which removes it'
-    : 'the grace period after an outage or total disruption';
+  const delay = totalDisruption ? 'total disruption, which removes it' : 'the grace period after a controller outage';
   if (boundAtMs === undefined) return { kind: 'none', reason: 'pod is not bound' };
   if (taints.length === 0) return { kind: 'none', reason: 'node has no NoExecute taint' };
 

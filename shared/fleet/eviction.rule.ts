@@ -146,8 +146,6 @@ export interface EvictionWorld {
    * evict no pod, as if they were removed. Absent: there is none.
    */
   readonly totalDisruption?: boolean | undefined;
-  /** Each node has a new grace period then, also one with a taint that was not removed in time. Absent: never. */
-  readonly disruptionEndedMs?: number | undefined;
   /** Absent: no pod has an `offlineStopMs`, so the digest is not read, or there is none. */
   readonly signs?: NodeSigns | undefined;
 }
@@ -197,8 +195,8 @@ export function decidePodEvictions(
   const decisions: PodEvictionDecision[] = [];
   const timersByUid = new Map(world.timers.map((timer) => [timer.podUid, timer]));
   const settled = new Set<string>();
-  const { freshSinceMs, totalDisruption, disruptionEndedMs = 0 } = world;
-  const delayedSinceMs = totalDisruption === true ? nowMs : Math.max(freshSinceMs, disruptionEndedMs);
+  const { freshSinceMs, totalDisruption } = world;
+  const delayedSinceMs = totalDisruption === true ? nowMs : freshSinceMs;
   const lifecycleNotBeforeMs =
     delayedSinceMs > 0 ? delayedSinceMs + policy.nodeMonitorGracePeriodSeconds * 1_000 : undefined;
   const at = { nowMs, lifecycleNotBeforeMs, totalDisruption };

@@ -145,7 +145,6 @@ export async function evictPods(
       gate: gateVerdictFor(state.gate, { nowMs, policy }),
       freshSinceMs: state.gate.freshSinceMs,
       ...(state.disruption.total && { totalDisruption: true }),
-      ...(state.disruption.freshSinceMs > 0 && { disruptionEndedMs: state.disruption.freshSinceMs }),
       signs: health && signsOf(health),
     };
     const ofNode = policyOf(policy, node?.metadata.annotations?.[PROFILE_ANNOTATION]);
