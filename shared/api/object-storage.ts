@@ -141,7 +141,7 @@ export function splitStorage(inNamespace: string, special: ResourceStorage, othe
 
 /**
  * A storage in which the objects with these names always exist. A read creates a missing one with `make`, and so does
- * that of the version with which a watch begins.
+ * a watch that begins with the state.
  */
 export function withInitialObjects(
   storage: ResourceStorage,
@@ -164,10 +164,7 @@ export function withInitialObjects(
       if (query.continueAfter === undefined) await ensureAll();
       return storage.list(query);
     },
-    async listVersion() {
-      await ensureAll();
-      return storage.listVersion();
-    },
+    makeInitial: ensureAll,
   };
 }
 

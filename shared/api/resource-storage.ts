@@ -49,6 +49,8 @@ export interface ResourceStorage {
    * The resourceVersion of a list. Read it before the list: a watch from there then misses no change (decision 0002).
    */
   listVersion(): Promise<string>;
+  /** Makes what every cluster has of this resource, before a watch begins with its state. Absent: there is nothing. */
+  makeInitial?(): Promise<void>;
   /** For a dry run: what `create` refuses before it writes. @throws StatusError 403. Absent: nothing */
   refuseCreation?(name: string): void;
   /** `along`: writes of other objects in the same transaction. */

@@ -96,6 +96,7 @@ async function* watchLog(
   /** Objects of the state that were written after its version. The log has these writes too. */
   const sentVersions = new Map<string, number>();
   if (cursor === undefined) {
+    if (request.stateVersion === undefined) await source.storage.makeInitial?.();
     const version = request.stateVersion ?? (await source.storage.listVersion());
     cursor = Number(version);
     let created: ReadonlySet<string> = new Set();

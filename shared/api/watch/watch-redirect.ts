@@ -27,9 +27,9 @@ export function watchTarget(path: string, query: URLSearchParams): string {
 export const redirectWatches =
   (watchUrl: string, tickets: WatchTicketIssuer): AnswerWatch =>
   async (source, watch, call) => {
-    const more = beginsWithState(source, watch)
-      ? { [STATE_VERSION_PARAMETER]: await source.storage.listVersion() }
-      : {};
+    const begins = beginsWithState(source, watch);
+    if (begins) await source.storage.makeInitial?.();
+    const more = begins ? { [STATE_VERSION_PARAMETER]: await source.storage.listVersion() } : {};
     return redirectWithTicket({ watchUrl, tickets }, call, more);
   };
 

@@ -82,9 +82,8 @@ export function withApiObject(
       if (isFirst && (query.namespace === '' || query.namespace === NAMESPACE)) await ensure();
       return storage.list(query);
     },
-    async listVersion() {
+    async makeInitial() {
       await ensure();
-      return storage.listVersion();
     },
   };
 }
