@@ -1,6 +1,6 @@
 /**
  * Lists at once. One of 24 MB needs some 80 MB while it is read, written and compressed, and one client may ask for
- * hundreds of them. Those that wait need nothing but their request, and the throttle bounds how many these are.
+ * hundreds of them. Those that wait need nothing but their request.
  */
 import type { InTurn } from '../shared/api/call.ts';
 

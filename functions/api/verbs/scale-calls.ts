@@ -15,14 +15,7 @@ import { isJsonObject } from '../../../shared/kubernetes/json.ts';
 import { numberOf, recordOf, textOf } from '../../../shared/kubernetes/normal-form.ts';
 import { patchTransform, type Transform } from '../../../shared/kubernetes/patch/patch.ts';
 import { dryRunOf, type OptionsKind } from '../../../shared/kubernetes/request.ts';
-import {
-  decodeObject,
-  fieldValidationOf,
-  isPatchType,
-  mediaTypeOf,
-  PATCH_TYPES,
-  refuseOtherKind,
-} from '../../../shared/kubernetes/request-body.ts';
+import { decodeObject, fieldValidationOf, refuseOtherKind } from '../../../shared/kubernetes/request-body.ts';
 import type { LabelSelectorSpec } from '../../../shared/kubernetes/selectors.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { admitWrite } from '../admission/admit-write.ts';
@@ -30,12 +23,11 @@ import type { ServeDependencies } from '../dependencies.ts';
 import { applied, checkApplyOptions, readApplyBody, trackingOf, undeclared, writerOf } from './managed-fields.ts';
 import { modifyObject } from './modify-object.ts';
 import { readObject } from './read-object.ts';
+import { patchTypeOf } from './write-calls.ts';
 
 const SCALE = { group: 'autoscaling', version: 'v1', kind: 'Scale' } as const;
 const SCALE_SCHEMA = upstream.struct('autoscaling/v1.Scale');
 const EXPECTED = { apiVersion: 'autoscaling/v1', kind: SCALE.kind } as const;
-const STRATEGIC_PATCH = 'application/strategic-merge-patch+json';
-const CUSTOM_PATCH_TYPES = PATCH_TYPES.filter((type) => type !== STRATEGIC_PATCH);
 
 interface Scale extends KubeObject {
   spec?: { replicas?: number };
@@ -107,11 +99,7 @@ export async function updateScale(dependencies: ServeDependencies, call: Call): 
 
 export async function patchScale(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
   const { request, target, descriptor } = call;
-  const type = mediaTypeOf(request.headers);
-  const isCustom = descriptor.custom !== undefined;
-  if (!isPatchType(type) || (isCustom && type === STRATEGIC_PATCH)) {
-    throw status.unsupportedMediaType(isCustom ? CUSTOM_PATCH_TYPES : PATCH_TYPES);
-  }
+  const type = patchTypeOf(call);
   const isApply = type === 'application/apply-patch+yaml';
   const { force } = checkApplyOptions(request.query, isApply);
   if (isApply) return applyScale(dependencies, call, force);

@@ -19,6 +19,7 @@ import {
   isPatchType,
   mediaTypeOf,
   PATCH_TYPES,
+  type PatchType,
   refuseOtherKind,
 } from '../../../shared/kubernetes/request-body.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
@@ -119,10 +120,7 @@ export async function update(dependencies: ServeDependencies, call: Call): Promi
 
 export async function patch(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
   const { descriptor, target, request } = call;
-  const type = mediaTypeOf(request.headers);
-  if (!isPatchType(type) || (descriptor.custom !== undefined && type === STRATEGIC_PATCH)) {
-    throw status.unsupportedMediaType(descriptor.custom === undefined ? PATCH_TYPES : CUSTOM_PATCH_TYPES);
-  }
+  const type = patchTypeOf(call);
   const isApply = type === 'application/apply-patch+yaml';
   const { force } = checkApplyOptions(request.query, isApply);
   if (isApply) return apply(dependencies, call, force);
@@ -152,6 +150,14 @@ export async function patch(dependencies: ServeDependencies, call: Call): Promis
 /** Custom resources have no merge keys for it. */
 const STRATEGIC_PATCH = 'application/strategic-merge-patch+json';
 const CUSTOM_PATCH_TYPES = PATCH_TYPES.filter((type) => type !== STRATEGIC_PATCH);
+
+/** The media type of a patch. @throws StatusError 415 */
+export function patchTypeOf({ descriptor, request }: Call): PatchType {
+  const type = mediaTypeOf(request.headers);
+  const isCustom = descriptor.custom !== undefined;
+  if (isPatchType(type) && !(isCustom && type === STRATEGIC_PATCH)) return type;
+  throw status.unsupportedMediaType(isCustom ? CUSTOM_PATCH_TYPES : PATCH_TYPES);
+}
 
 const isOwnStatus = ({ descriptor, target, user }: Call): boolean =>
   descriptor === nodes && target.subresource === 'status' && readsAsNode(user) === target.name;
