@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it, vi } from 'vitest';
 import { defaultPolicy } from '../shared/fleet/policy.ts';
 import { type Authority, makeAuthority } from '../shared/host/certificate.ts';
 import { memoryItemStore } from '../shared/store/memory/item-store.ts';
@@ -47,7 +47,7 @@ function cluster(user: string, ...groups: readonly string[]) {
     return await serve(request, new AbortController().signal);
   };
   const send = async (...request: Parameters<typeof open>) => (await open(...request)).head;
-  return { items, open, send, heldWatches };
+  return { items, signals, open, send, heldWatches };
 }
 
 it('refuses heartbeats above the rate of their node, and counts them by its identity', async () => {
@@ -77,6 +77,29 @@ it('frees the slot of a watch when its client leaves, although it waits for a ch
   await parts.return?.();
   expect(heldWatches()).toBe(0);
   void waiting;
+});
+
+// Nothing else would run if it did not wait.
+it('a watch of the leases of nodes waits again after a commit of another lease', async () => {
+  const { open, send, signals } = cluster('ada', 'system:masters');
+  const { wait } = signals;
+  let waits = 0;
+  signals.wait = (...at) => {
+    waits += 1;
+    if (waits > 10) throw new Error('it does not wait');
+    return wait(...at);
+  };
+  const leases = '/apis/coordination.k8s.io/v1/namespaces';
+  const { lines } = await open('GET', `${leases}/kube-node-lease/leases?watch=1`);
+  const parts = lines![Symbol.asyncIterator]();
+  // White space twice, then the first wait.
+  for (let part = 0; part < 3; part += 1) void parts.next();
+  await vi.waitFor(() => expect(waits).toBe(1));
+  expect((await send('POST', `${leases}/default/leases`, '{"metadata":{"name":"a"}}')).status).toBe(201);
+  await vi.waitFor(() => expect(waits).toBe(2));
+  expect(await send('GET', `${leases}/default/leases/a`)).toMatchObject({ status: 200 });
+  expect(waits).toBe(2);
+  void parts.return?.();
 });
 
 // Otherwise it would read the log after a minute.

@@ -59,7 +59,12 @@ export function servedWatches(options: ServedOptions & { readonly signals: Chang
             return changes.readChanges(request);
           },
         },
-        pause: async (milliseconds) => ((await signals.wait(resource, { seen, milliseconds })) ? 'changed' : 'waited'),
+        async pause(milliseconds) {
+          const isWoken = await signals.wait(resource, { seen, milliseconds });
+          // A watch that does not read the log would never wait again, and nothing else would run.
+          if (isWoken) seen = signals.count(resource);
+          return isWoken ? 'changed' : 'waited';
+        },
       };
     },
   });

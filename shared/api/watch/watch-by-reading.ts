@@ -36,7 +36,7 @@ export async function* watchByReading(
   request: WatchRequest,
   deadlineMs: number,
 ): AsyncGenerator<readonly WatchEvent[]> {
-  const { clock, pause } = source;
+  const { clock } = source;
   const refusal = source.storage.refusesWatch?.(request.fields);
   if (refusal !== undefined) throw status.badRequest(refusal);
   const { read, periodMs } = readerOf(source, request);
@@ -56,12 +56,20 @@ export async function* watchByReading(
     yield [{ type: 'BOOKMARK', resourceVersion: String(after), endsState: fromState }];
     const leftMs = deadlineMs - clock.nowMs();
     if (leftMs <= 0) return;
-    await pause(Math.min(leftMs, periodMs));
+    await wholePause(source, Math.min(leftMs, periodMs));
     readAtMs = clock.nowMs();
     const current = await read();
     const changed = [...differences(known, current, isSelected, readAtMs)];
     if (changed.length > 0) yield changed;
     known = current;
+  }
+}
+
+/** A change of the log ends a pause early, and may be of other objects. A clock that was set back ends it, too. */
+async function wholePause({ clock, pause }: WatchSource, milliseconds: number): Promise<void> {
+  const startMs = clock.nowMs();
+  for (let pausedMs = 0; pausedMs >= 0 && pausedMs < milliseconds; pausedMs = clock.nowMs() - startMs) {
+    await pause(milliseconds - pausedMs);
   }
 }
 
