@@ -17,7 +17,17 @@ beforeAll(async () => {
 
 function cluster(user: string, ...groups: readonly string[]) {
   const signals = changeSignals();
-  const items = reportingCommits(memoryItemStore(), signals.changed);
+  const store = memoryItemStore();
+  const reads = { count: 0, onRead: (): void => {} };
+  const counted: typeof store = {
+    ...store,
+    query(request) {
+      reads.count += 1;
+      reads.onRead();
+      return store.query(request);
+    },
+  };
+  const items = reportingCommits(counted, signals.changed);
   const nothing = (): void => {};
   const { serve, heldWatches } = composeCluster({
     items,
@@ -37,17 +47,23 @@ function cluster(user: string, ...groups: readonly string[]) {
     checks: [{ name: 'store', fault: () => 'no space' }],
     probe: { url: 'https://127.0.0.1:1', fetch: globalThis.fetch },
   });
-  const open = async (method: string, target: string, body = '', token: string | undefined = TOKEN) => {
+  const open = async (
+    method: string,
+    target: string,
+    body = '',
+    token: string | undefined = TOKEN,
+    gone = new AbortController().signal,
+  ) => {
     const { pathname: path, searchParams: query } = new URL(`https://c${target}`);
     const headers = {
       'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json',
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
     };
     const request = { method, path, query, headers, body: Buffer.from(body), sourceIp: '192.0.2.1' };
-    return await serve(request, new AbortController().signal);
+    return await serve(request, gone);
   };
   const send = async (...request: Parameters<typeof open>) => (await open(...request)).head;
-  return { items, signals, open, send, heldWatches };
+  return { items, reads, signals, open, send, heldWatches };
 }
 
 it('refuses heartbeats above the rate of their node, and counts them by its identity', async () => {
@@ -131,4 +147,20 @@ it.each([
     if (text.includes('initial-events-end')) break;
   }
   expect(text).toContain(`"name":"${name}"`);
+});
+
+it('a list ends with the page in which its client has left', async () => {
+  const { reads, send } = cluster('ada', 'system:masters');
+  const path = '/api/v1/namespaces/default/configmaps';
+  for (const name of 'abcdefgh') await send('POST', path, JSON.stringify({ metadata: { name } }));
+  const left = new AbortController();
+  const pages = async (leaves: boolean): Promise<number> => {
+    const before = reads.count;
+    reads.onRead = () => leaves && left.abort();
+    await send('GET', `${path}?limit=1&labelSelector=none`, '', TOKEN, left.signal);
+    return reads.count - before;
+  };
+  const whole = await pages(false);
+  expect(whole).toBeGreaterThan(3);
+  expect(await pages(true)).toBeLessThan(whole - 1);
 });

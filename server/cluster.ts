@@ -212,7 +212,7 @@ export function composeCluster(options: ClusterOptions): Cluster {
       if (isRenewal(received)) return { head: await heartbeat(received) };
       const request = received.method === 'GET' ? withoutWatchPrefix(received) : received;
       if (isWatch(request)) return watches.serve(request, request, gone);
-      const head = await api(request);
+      const head = await api({ ...request, gone });
       // Whoever may ask is decided as for every other path.
       if (head.status === 200 && isHealthPath(request.path)) return { head: answerHealth(request, options.checks) };
       if (head.status === 101) return { head, ...defined({ upgrade: sessions.take(head) }) };

@@ -389,3 +389,10 @@ it('a list is the JSON of it, and a long one is written in several turns of the 
     expect(turns).toBeGreaterThanOrEqual(least);
   }
 });
+
+it('no more of a list is written when its client has left', async () => {
+  const items = Array.from({ length: 20 }, () => ({ text: 'x'.repeat(100_000) }));
+  const left = new AbortController();
+  setImmediate(() => left.abort());
+  await expect(jsonList(200, { items }, {}, left.signal)).rejects.toThrow('the client has left');
+});

@@ -232,7 +232,7 @@ export function composeHub(options: HubOptions): Hub {
           ? passed.pass(received, gone)
           : withPart(withAge(answer), route.resource ?? '');
       }
-      const head = await api(request);
+      const head = await api({ ...request, gone });
       // It may have been read while its rows were deleted.
       const isHeld = routeOf(request, replica.holds).kind === 'copy';
       const { resource = '' } = route;

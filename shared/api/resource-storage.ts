@@ -118,6 +118,8 @@ export interface ListRequest {
   readonly labels: LabelSelector;
   readonly fields: FieldSelector;
   readonly nowMs: number;
+  /** Aborted when the client has left. */
+  readonly gone?: AbortSignal | undefined;
 }
 
 export interface ListedPage {
@@ -177,6 +179,15 @@ export function matches(
 }
 
 /**
+ * Ends a list when its client has left. Other lists of the user wait for it. The answer is not sent.
+ *
+ * @throws StatusError
+ */
+export function refuseLeft(gone: AbortSignal | undefined): void {
+  if (gone?.aborted) throw status.badRequest('the client has left');
+}
+
+/**
  * Reads one page. A list of one name, as `kubectl wait` and a watch of one object begin with, reads that object alone.
  *
  * @throws StatusError 400 or 410 for the continue token
@@ -202,6 +213,7 @@ export async function listObjects(
   let after = token?.after;
   let wanted = request.limit === 0 ? STORE_PAGE_ITEMS : Math.min(STORE_PAGE_ITEMS, request.limit);
   for (let page = 0; page < STORE_PAGES_MAX; page += 1) {
+    refuseLeft(request.gone);
     const read = await storage.list({
       namespace: request.namespace,
       limit: wanted,

@@ -10,6 +10,8 @@ export interface HttpRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
   readonly sourceIp: string;
+  /** Aborted when the client has left. Absent: that is not known. */
+  readonly gone?: AbortSignal;
 }
 
 export interface HttpResponse {

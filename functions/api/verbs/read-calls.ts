@@ -1,7 +1,7 @@
 /** GET of one object and of a list. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { type Call, type ReadDependencies, selectorsOf } from '../../../shared/api/call.ts';
-import { listObjects } from '../../../shared/api/resource-storage.ts';
+import { listObjects, refuseLeft } from '../../../shared/api/resource-storage.ts';
 import {
   acceptsGzip,
   compressedIfLarge,
@@ -52,10 +52,11 @@ async function listed(dependencies: ReadDependencies, call: Call): Promise<HttpR
       continueToken: request.query.get('continue') ?? '',
       ...selectorsOf(descriptor, request.query),
       nowMs: call.nowMs,
+      gone: request.gone,
     });
     const answer = await compressedIfLarge(
       request,
-      await jsonList(200, shapeList(descriptor, page, call.shape, call.nowMs), headers),
+      await jsonList(200, shapeList(descriptor, page, call.shape, call.nowMs), headers, request.gone),
       dependencies.gzip,
     );
     const bytes = payloadBytes(answer);
@@ -73,6 +74,7 @@ export async function jsonList(
   code: number,
   list: object,
   headers: Readonly<Record<string, string>> = {},
+  gone?: AbortSignal,
 ): Promise<HttpResponse> {
   const [name, items] = Object.entries(list).at(-1) as [string, readonly unknown[]];
   const texts: string[] = [];
@@ -84,6 +86,7 @@ export async function jsonList(
     if (characters < TURN_CHARACTERS) continue;
     characters = 0;
     await turn();
+    refuseLeft(gone);
   }
   const { body, ...empty } = json(code, { ...list, [name]: [] }, headers);
   return { ...empty, body: `${body.slice(0, -2)}${texts.join(',')}]}` };
