@@ -12,6 +12,13 @@ import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import { gzip } from '../../shared/gzip.ts';
 import { type ItemStore, StoreFault } from '../../shared/store/item-store.ts';
 import { type ApiInMemory, apiInMemory, MERGE, NODES, node } from '../../test/support/api-in-memory.ts';
+import {
+  DEFINITIONS,
+  WIDGET_SCHEMA,
+  widgetDefinition,
+  widgetsIn,
+  widgetVersion,
+} from '../../test/support/custom-definition.ts';
 import { linesOfWatch } from '../../test/support/watch-lines.ts';
 import { readYaml } from '../api/read-yaml.ts';
 import { serveWatch } from './work.ts';
@@ -38,6 +45,7 @@ async function watchFor(
   between: (items: ItemStore) => ItemStore = (items) => items,
   caller?: UserInfo,
   withdrawals?: () => number,
+  path = NODES,
 ) {
   const api = apiInMemory();
   const { items } = api;
@@ -49,6 +57,7 @@ async function watchFor(
   const identity = { nodeName: 'n1', uid: 'uid-n1', createdAtMs: nowMs, keys, source: 'user/admin' };
   await identities.enrol(identity, { nowMs, along: [], pause: async () => {} });
   await api.send('POST', NODES, { body: node('n1') });
+  await api.send('POST', DEFINITIONS, { body: widgetDefinition() });
   await api.send('POST', ACCOUNTS, { body: { metadata: { name: 'bot' } } });
   await grantNodes(api);
   const account = (await api.send('GET', `${ACCOUNTS}/bot`)).body.metadata.uid;
@@ -87,7 +96,7 @@ async function watchFor(
     ...(withdrawals && { withdrawals }),
   });
   const query = new URLSearchParams({ watch: '1', fieldSelector: 'metadata.name=n1', [TICKET_PARAMETER]: 'a ticket' });
-  const request = { method: 'GET', path: NODES, query, headers: {}, body: new Uint8Array(), sourceIp: '192.0.2.1' };
+  const request = { method: 'GET', path, query, headers: {}, body: new Uint8Array(), sourceIp: '192.0.2.1' };
   const { head, lines } = await serve(request, startMs + WATCH_SECONDS * 1_000);
   const events: { type: string; object: { code?: number; reason?: string } }[] = [];
   for await (const line of linesOfWatch(lines)) events.push(JSON.parse(line));
@@ -230,3 +239,34 @@ it.each([
 it('a watch that a built-in rule allows reads no role', async () => {
   expect(await watchFor(PERSON, async () => {})).toMatchObject({ endedAfterSeconds: WATCH_SECONDS, accessReads: 0 });
 });
+
+it.each([
+  [
+    'the schema',
+    { versions: [widgetVersion('v1', { schema: { openAPIV3Schema: { ...WIDGET_SCHEMA, title: 'a' } } })] },
+    135,
+  ],
+  ['the served versions', { versions: [widgetVersion('v1', { served: false })] }, 135],
+  ['the labels alone', {}, WATCH_SECONDS],
+])(
+  'after a change of %s of a definition, the watches of its resource end as they must, without an error',
+  async (_, spec, end) => {
+    const { status, events, endedAfterSeconds } = await watchFor(
+      PERSON,
+      async (seconds, __, api) => {
+        if (seconds !== 130) return;
+        const body = { metadata: { labels: { a: 'b' } }, spec };
+        const path = `${DEFINITIONS}/widgets.example.com`;
+        expect(await api.send('PATCH', path, { body, contentType: MERGE })).toMatchObject({ code: 200 });
+      },
+      undefined,
+      undefined,
+      undefined,
+      widgetsIn('default'),
+    );
+    expect(status).toBe(200);
+    expect(events).toEqual([]);
+    expect(endedAfterSeconds).toBeLessThanOrEqual(end);
+    expect(endedAfterSeconds).toBeGreaterThan(end - 5);
+  },
+);

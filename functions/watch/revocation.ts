@@ -6,9 +6,9 @@
  * A check per REVOCATION_CHECK_MS, which pauses of up to a second may delay: a watch ends within 5 s.
  *
  * Cost of a check: for a machine half a read unit, for a service account one unit per object that its token needs. For
- * a user with access by roles 2 units, which the watches of one process share (policy-cache.ts). That is at most 3,600
- * units or $0.0005 per hour of a watch. A key that is missing is read again, strongly consistent: an eventually
- * consistent read may not yet have a key that was added a moment ago.
+ * a user with access by roles 2 units, which the watches of one process share (policy-cache.ts). For a custom resource
+ * one unit more. That is at most 3,600 units or $0.0005 per hour of a watch. A key that is missing is read again,
+ * strongly consistent: an eventually consistent read may not yet have a key that was added a moment ago.
  */
 
 import { isAlive, objectsOfUser } from '../../shared/access/account-token.ts';

@@ -30,13 +30,15 @@ export interface WatchLimits {
   readonly paddingBytes: number;
   /** undefined: its user is not checked again. */
   readonly findRefusal: FindRefusal | undefined;
+  /** Whether the definition of the kind is as it was. Absent: the kind has none. */
+  readonly isDefined?: (() => Promise<boolean>) | undefined;
   /** Number of commits that may have withdrawn access. Absent: they are not seen. */
   readonly withdrawals?: (() => number) | undefined;
 }
 
 /** Ends the generator of events from within its pauses. */
-class QuietWatch extends Error {
-  override readonly name = 'QuietWatch';
+class WatchEnd extends Error {
+  override readonly name = 'WatchEnd';
 }
 
 /**
@@ -47,7 +49,8 @@ class QuietWatch extends Error {
  * An expired version, or a fault, ends the lines with an ERROR event, because the head of the response was already
  * sent. So does a user who may no longer watch: no event is sent more than REVOCATION_CHECK_MS after `findRefusal` was
  * last asked, or failed, if access may have been withdrawn. A check that fails does not end the watch: otherwise a
- * store without answers would end all watches.
+ * store without answers would end all watches. A watch of a custom resource ends when its definition changes, without
+ * an ERROR event, as upstream: its client asks for the new form.
  *
  * The lines of one read of the log are one part, up to PART_CHARACTERS. White space follows them, because the function
  * URL may hold them until more is written. A watch begins with white space and its padding, which deliver the head:
@@ -57,7 +60,7 @@ class QuietWatch extends Error {
 export async function* watchLines(
   source: WatchSource,
   call: WatchCall,
-  { deadlineMs, quietMs, paddingBytes, findRefusal, withdrawals }: WatchLimits,
+  { deadlineMs, quietMs, paddingBytes, findRefusal, isDefined, withdrawals }: WatchLimits,
 ): AsyncGenerator<string> {
   const { clock } = source;
   const startedMs = clock.nowMs();
@@ -88,6 +91,7 @@ export async function* watchLines(
     checkedWithdrawals = withdrawals?.() ?? -1;
     const refusal = await findRefusal().catch(() => undefined);
     if (refusal !== undefined) throw refusal;
+    if ((await isDefined?.().catch(() => true)) === false) throw new WatchEnd();
   }
   // Also between two reads of the change log: a watch without events must end, too.
   const checkedSource: WatchSource = {
@@ -99,7 +103,7 @@ export async function* watchLines(
         const sliceMs = Math.min(leftMs, checkEveryMs(), quietLeftMs);
         leftMs = (await source.pause(sliceMs)) === 'changed' ? 0 : leftMs - sliceMs;
         if (isCheckDue()) await checkRevocation();
-        if (clock.nowMs() - eventMs >= quietMs) throw new QuietWatch();
+        if (clock.nowMs() - eventMs >= quietMs) throw new WatchEnd();
       } while (leftMs > 0);
     },
   };
@@ -140,7 +144,7 @@ export async function* watchLines(
       }
     }
   } catch (error) {
-    if (!(error instanceof QuietWatch)) {
+    if (!(error instanceof WatchEnd)) {
       const { status: object } = isStatusError(error)
         ? error
         : status.internalError('the watch was cut off', { cause: error });

@@ -145,6 +145,7 @@ export function serveWatch(options: WatchOptions): ServeWatch {
           quietMs,
           paddingBytes: form.paddingBytes,
           findRefusal: findRefusalFor(call),
+          isDefined: definitionCheck(common.descriptorOf, call.descriptor),
           withdrawals: options.withdrawals,
         };
         const followed = sourceOf(source, logNameOf(watch.descriptor));
@@ -158,6 +159,18 @@ export function serveWatch(options: WatchOptions): ServeWatch {
     const serve = serveApi(dependencies, streamedAnswers(dependencies));
     const head = await serve({ ...request, headers, query });
     return { head, ...streamed };
+  };
+}
+
+/** A new definition of the same name is another one. */
+function definitionCheck(
+  descriptorOf: ReadDependencies['descriptorOf'],
+  { custom, group, version, resource }: Call['descriptor'],
+): (() => Promise<boolean>) | undefined {
+  if (custom === undefined) return undefined;
+  return async () => {
+    const now = (await descriptorOf(group, version, resource))?.custom;
+    return now?.definitionUid === custom.definitionUid && now.definitionGeneration === custom.definitionGeneration;
   };
 }
 

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { nodeKeyStore } from '../../shared/access/node-key-store.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import { apiInMemory, MERGE, NODES, node } from '../../test/support/api-in-memory.ts';
+import { DEFINITIONS, widgetDefinition } from '../../test/support/custom-definition.ts';
 import { mayWithdrawAccess } from './access-withdrawals.ts';
 
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
@@ -32,6 +33,7 @@ async function isSeen(
     [ACCOUNTS, { metadata: { name: 'bot' } }],
     [PODS, POD],
     [NODES, node('n1')],
+    [DEFINITIONS, widgetDefinition()],
   ] as const) {
     expect((await api.send('POST', path, { body })).code).toBe(201);
   }
@@ -54,6 +56,14 @@ it.each([
   ['a binding is deleted', (send) => send('DELETE', `${RBAC}/clusterrolebindings/b`)],
   ['a service account is deleted', (send) => send('DELETE', `${ACCOUNTS}/bot`)],
   ['a pod is deleted', (send) => send('DELETE', `${PODS}/p`, { body: { gracePeriodSeconds: 0 } })],
+  [
+    'a definition is changed',
+    (send) =>
+      send('PATCH', `${DEFINITIONS}/widgets.example.com`, {
+        body: { metadata: { labels: { a: 'b' } } },
+        contentType: MERGE,
+      }),
+  ],
   ['a node is deleted', (send) => send('DELETE', `${NODES}/n1`)],
   ['the keys of a node are deleted', async (_, keys) => keys.remove('n1', (await keys.read('n1'))!)],
 ] satisfies [string, Parameters<typeof isSeen>[0]][])('all watches are checked after %s', async (_what, act) => {

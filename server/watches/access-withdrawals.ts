@@ -8,11 +8,17 @@ export const GRANTS: ReadonlySet<string> = new Set(['clusterroles', 'clusterrole
 const REQUIRED: ReadonlySet<string> = new Set(['serviceaccounts', 'pods', 'nodes']);
 
 /**
- * Whether a user may have less access after this change. A held watch is then checked (functions/watch/revocation.ts).
+ * Whether a user may have less access after this change, or a custom resource has another form. A held watch is then
+ * checked (functions/watch/watch-stream.ts).
  */
 export function mayWithdrawAccess({ key, type }: Pick<StoreChange, 'key' | 'type'>): boolean {
   if (key.table === 'control') return type !== 'INSERT' && hasNodeKeys(key.pk);
   if (key.table !== 'objects') return false;
   const resource = storedResource(key.pk);
-  return resource !== undefined && (GRANTS.has(resource) || (type === 'REMOVE' && REQUIRED.has(resource)));
+  if (resource === undefined) return false;
+  return (
+    GRANTS.has(resource) ||
+    (type === 'REMOVE' && REQUIRED.has(resource)) ||
+    (type !== 'INSERT' && resource === 'customresourcedefinitions')
+  );
 }

@@ -117,6 +117,7 @@ export interface CustomKind {
   readonly definitionUid: string;
   /** resourceVersion of the definition. */
   readonly definitionVersion: number;
+  readonly definitionGeneration: number | undefined;
   /** The definition is being deleted: no object is created. */
   readonly isTerminating: boolean;
   /** The version in which objects are stored. */

@@ -76,6 +76,7 @@ export function customResourceDescriptor(
     definition: definition.metadata.name ?? '',
     definitionUid: definition.metadata.uid ?? '',
     definitionVersion: Number(definition.metadata.resourceVersion ?? 0),
+    definitionGeneration: definition.metadata.generation,
     isTerminating: definition.metadata.deletionTimestamp !== undefined,
     storageVersion: names.storageVersion,
     versions: (definition.spec?.versions ?? []).filter(({ served }) => served).map(({ name }) => name),
