@@ -116,6 +116,8 @@ export async function readObjectBody(
 
 export interface DecodedObject {
   readonly object: KubeObject;
+  /** Paths in the body that the schema has not. */
+  readonly unknownFields: readonly string[];
   /** For `Warning` headers. */
   readonly warnings: readonly string[];
 }
@@ -142,7 +144,7 @@ export function decodeObject(
   }
   const warnings = validation === 'Warn' ? fieldWarnings(unknownFields, read.duplicateFields) : [];
   const object = decoded.value as unknown as KubeObject;
-  return { object: { ...object, metadata: object.metadata ?? {} }, warnings };
+  return { object: { ...object, metadata: object.metadata ?? {} }, unknownFields, warnings };
 }
 
 export type YamlResult =

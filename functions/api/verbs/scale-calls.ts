@@ -9,7 +9,6 @@ import { schemaFor } from '../../../shared/kinds/schemas.ts';
 import type { KubeDeployment, KubeObject, KubeReplicationController } from '../../../shared/kinds/types.ts';
 import { upstream } from '../../../shared/kinds/upstream.ts';
 import { nonNegative } from '../../../shared/kubernetes/causes.ts';
-import { decodeStrict } from '../../../shared/kubernetes/decode.ts';
 import { type HttpResponse, json, warningHeaders } from '../../../shared/kubernetes/http.ts';
 import { isJsonObject } from '../../../shared/kubernetes/json.ts';
 import { numberOf, recordOf, textOf } from '../../../shared/kubernetes/normal-form.ts';
@@ -116,10 +115,9 @@ async function applyScale(dependencies: ServeDependencies, call: Call, force: bo
   const { applied: value, duplicateFields } = await readApplyBody(request.body, dependencies.readYaml);
   if (!isJsonObject(value)) throw status.badRequest('an apply configuration must be an object');
   const validation = fieldValidationOf(request.query, 'PatchOptions');
-  const { object, warnings } = decodeObject(SCALE, SCALE_SCHEMA, { value, duplicateFields }, validation);
+  const { object, unknownFields, warnings } = decodeObject(SCALE, SCALE_SCHEMA, { value, duplicateFields }, validation);
   refuseOtherKind(SCALE.kind, object);
   // As in every apply. Without the field, the manager would give up the replicas.
-  const { unknownFields } = decodeStrict(SCALE_SCHEMA, value);
   if (unknownFields.length > 0) throw status.badRequest(undeclared(SCALE, object, unknownFields));
   const settings = {
     descriptor,

@@ -54,6 +54,21 @@ describe('trackUpdate', () => {
     expect(after.map(({ manager, fields }) => [manager, pathsOf(fields)])).toEqual([['two', ['.metadata.labels.a']]]);
   });
 
+  it('writes the entries of one manager and second in one order, whichever of its writes was first', () => {
+    const written = (...subresources: string[]): unknown[] => {
+      let live: JsonObject | undefined;
+      for (const subresource of subresources) {
+        const labels = { ...(live?.['metadata'] as { labels?: JsonObject })?.labels, [`of-${subresource}`]: '1' };
+        const next = nodeOf({ metadata: { name: 'n', labels } });
+        const one = { ...writer('one'), subresource };
+        live = withManaged(next, trackUpdate({ schema: node, live, next, writer: one }));
+      }
+      return readManagedFields((live!['metadata'] as JsonObject)['managedFields'])!.map((each) => each.subresource);
+    };
+    expect(written('', 'scale')).toEqual(['', 'scale']);
+    expect(written('scale', '')).toEqual(['', 'scale']);
+  });
+
   it('keeps entries as they are, time included, when nothing changed', () => {
     const created = trackUpdate({ schema: node, live: undefined, next: bare, writer: writer('one') });
     const live = withManaged(bare, created);

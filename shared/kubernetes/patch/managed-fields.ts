@@ -177,7 +177,8 @@ function writeEntry({ manager, operation, apiVersion, subresource, time, fields 
 }
 
 function byOperationAndTime(left: Ownership, right: Ownership): number {
-  const rank = ({ operation, time, manager }: Ownership): string => [operation, time, manager].join('\u0000');
+  const rank = ({ operation, time, manager, apiVersion, subresource }: Ownership): string =>
+    [operation, time, manager, apiVersion, subresource].join('\u0000');
   return rank(left) < rank(right) ? -1 : 1;
 }
 
