@@ -290,14 +290,14 @@ async function dropFinalizer(
     if (!finalizers.includes(finalizer)) return;
     const kept = finalizers.filter((each) => each !== finalizer);
     const next: KubeObject = { ...owner, metadata: { ...metadata, ...(kept.length > 0 && { finalizers: kept }) } };
-    const { kind } = await objects.commit({
+    const outcome = await objects.commit({
       writes: [
         isReleased(next)
           ? { kind: 'delete', ref, previous: owner }
           : { kind: 'update', ref, object: next, previous: owner },
       ],
     });
-    if (kind === 'committed') return;
+    if (isCommitted(outcome)) return;
     owner = await objects.get(ref);
   }
   throw new StoreFault('throttled', 'an owner changed too often to lose its finalizer', { retryable: true });

@@ -7,6 +7,7 @@ import type { ObjectWrite } from '../../../shared/store/object-store.ts';
 import { shortHash } from '../../../shared/text.ts';
 import { inParts } from '../../../shared/ticks/bounded-work.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
+import { isCommitted } from '../owner.ts';
 import { ensureClaim } from '../volumes/new-claim.ts';
 import type { KubeStatefulSet } from '../workload-types.ts';
 import { claimNamesFor, claimsFor, withOwnersOf } from './claims.rule.ts';
@@ -91,8 +92,7 @@ export async function settleClaimOwners(
     return object === undefined ? [] : [{ kind: 'update', ref, object, previous }];
   });
   for (const part of inParts(writes, CLAIMS_PER_COMMIT)) {
-    const { kind } = await objects.commit({ writes: part });
-    if (kind !== 'committed') return 'overtaken';
+    if (!isCommitted(await objects.commit({ writes: part }))) return 'overtaken';
   }
   return 'settled';
 }

@@ -9,7 +9,7 @@ import { formatTime } from '../../../shared/kubernetes/time.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
 import { permitted } from '../new-objects.ts';
-import { refOfObject } from '../owner.ts';
+import { isCommitted, refOfObject } from '../owner.ts';
 
 export type ClaimCreation =
   | { readonly kind: 'exists'; readonly claim: KubePersistentVolumeClaim }
@@ -44,8 +44,7 @@ export async function ensureClaim(
   if (permission.kind !== 'permitted') return permission;
   const { object, quotas } = permission;
   const writes: readonly ObjectWrite[] = [{ kind: 'create', ref, object }, ...quotas];
-  const outcome = await objects.commit({ writes });
-  return { kind: outcome.kind === 'committed' ? 'created' : 'overtaken' };
+  return { kind: isCommitted(await objects.commit({ writes })) ? 'created' : 'overtaken' };
 }
 
 async function specOf({ storageClasses }: Dependencies, claim: KubePersistentVolumeClaim): Promise<ClaimSpec> {

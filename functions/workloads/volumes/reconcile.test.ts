@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { type ItemStore, StoreFault } from '../../../shared/store/item-store.ts';
+import { scriptedCommits } from '../../../test/support/scripted-commits.ts';
 import { servedWorkloads } from '../../../test/support/served-workloads.ts';
+import type { WorkloadDependencies } from '../dependencies.ts';
+import { syncVolume } from './reconcile.ts';
 
 const VOLUMES = '/api/v1/persistentvolumes';
 const CLAIMS = '/api/v1/namespaces/default/persistentvolumeclaims';
@@ -255,4 +258,13 @@ it('two binders at once bind a volume to one claim', async () => {
   await cluster.settle();
   const claims = (await cluster.ok('GET', CLAIMS)).items;
   expect(claims.map(({ status }: { status: { phase: string } }) => status.phase).sort()).toEqual(['Bound', 'Pending']);
+});
+
+it('a volume that would be too large is given up at once, and the fault says so', async () => {
+  const stored = { ...volume('v'), metadata: { name: 'v', uid: 'u' } };
+  const { objects, commits } = scriptedCommits([{ kind: 'tooLarge', index: 0 }], () => stored);
+  const dependencies = { objects, clock: { nowMs: () => 0 } } as unknown as WorkloadDependencies;
+  const ref = { resource: 'persistentvolumes', namespace: '', name: 'v' };
+  await expect(syncVolume(dependencies, ref)).rejects.toMatchObject({ code: 'too-large', retryable: false });
+  expect(commits).toHaveLength(1);
 });

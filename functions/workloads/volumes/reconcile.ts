@@ -49,7 +49,7 @@ import { shortHash } from '../../../shared/text.ts';
 import { UNBOUNDED, workThrough } from '../../../shared/ticks/bounded-work.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
 import { listObjects } from '../object-lists.ts';
-import { refOfObject, type SyncReport, syncUnlessOvertaken } from '../owner.ts';
+import { isCommitted, refOfObject, type SyncReport, syncUnlessOvertaken } from '../owner.ts';
 import { type ClaimDecision, type ClaimWorld, decideClaim, type VolumeEvent } from './claim.rule.ts';
 import { decideVolume } from './volume.rule.ts';
 
@@ -122,8 +122,7 @@ async function attemptClaim(dependencies: WorkloadDependencies, ref: ObjectRef):
   const decision = decideClaim(await worldOf(dependencies, claim));
   const writes = writesOf(claim, decision);
   if (writes.length > 0) {
-    const { kind } = await objects.commit({ writes });
-    if (kind !== 'committed') return 'overtaken';
+    if (!isCommitted(await objects.commit({ writes }))) return 'overtaken';
   }
   if (decision.event !== undefined) await report(dependencies, 'PersistentVolumeClaim', claim, decision.event);
   const { phase } = decision.claim.status ?? {};
@@ -179,8 +178,8 @@ async function attemptVolume(dependencies: WorkloadDependencies, ref: ObjectRef)
   const claim: KubePersistentVolumeClaim | undefined = claimRef === undefined ? undefined : await objects.get(claimed);
   const decision = decideVolume({ volume, nowMs: clock.nowMs(), ...(claim === undefined ? {} : { claim }) });
   if (!jsonEqual(volume, decision.volume)) {
-    const { kind } = await objects.commit({ writes: [updated(VOLUMES, { previous: volume, next: decision.volume })] });
-    if (kind !== 'committed') return 'overtaken';
+    const writes = [updated(VOLUMES, { previous: volume, next: decision.volume })];
+    if (!isCommitted(await objects.commit({ writes }))) return 'overtaken';
   }
   if (decision.event !== undefined) await report(dependencies, 'PersistentVolume', volume, decision.event);
   if (decision.removeOn !== undefined) await askForWork(items, decision.removeOn, { kind: 'remove', name: ref.name });
