@@ -76,4 +76,13 @@ describe('the table', () => {
       ],
     });
   });
+
+  it('lets IPv6 pods find their neighbours, whatever the policies say', () => {
+    const [open, neighbours, ...rest] = policyTable('ip6', []).chains.get('forward')!.rules;
+    expect(neighbours).toEqual([
+      match(peer('type', 'icmpv6'), { set: ['nd-neighbor-solicit', 'nd-neighbor-advert'] }),
+      { accept: null },
+    ]);
+    expect([open, ...rest]).toEqual(policyTable('ip', []).chains.get('forward')!.rules);
+  });
 });

@@ -24,6 +24,20 @@ const OPEN: NftRule = [
   { match: { op: 'in', left: { ct: { key: 'state' } }, right: ['established', 'related'] } },
   { accept: null },
 ];
+/**
+ * Pods of one bridge find each other by these. They are of no connection, and many are to a group, so no rule of a
+ * policy allows them. No router forwards them. Those of routers are left out: no pod is one.
+ */
+const NEIGHBOURS: NftRule = [
+  {
+    match: {
+      op: '==',
+      left: { payload: { protocol: 'icmpv6', field: 'type' } },
+      right: { set: ['nd-neighbor-solicit', 'nd-neighbor-advert'] },
+    },
+  },
+  { accept: null },
+];
 
 export function policyTable(family: Family, isolated: readonly Isolation[]): NftTable {
   const addressOf = (field: 'saddr' | 'daddr'): NftExpression => ({ payload: { protocol: family, field } });
@@ -50,7 +64,7 @@ export function policyTable(family: Family, isolated: readonly Isolation[]): Nft
   add('ingress', 'daddr', 'saddr');
   const forward = { type: 'filter', hook: 'forward', prio: PRIORITY } as const;
   const both: NftRule[] = ['egress', 'ingress'].map((target) => [{ jump: { target } }]);
-  chains.set('forward', { hook: forward, rules: [OPEN, ...both] });
+  chains.set('forward', { hook: forward, rules: [OPEN, ...(family === 'ip6' ? [NEIGHBOURS] : []), ...both] });
   return { family, name: POLICY_TABLE, chains, sets };
 }
 
