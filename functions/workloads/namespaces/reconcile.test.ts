@@ -115,6 +115,19 @@ describe('the deletion of a namespace', () => {
     expect((await cluster.api.send('GET', TEAM)).code).toBe(404);
   });
 
+  it('keeps every other object while a pod is left, terminating or not', async () => {
+    const cluster = await withTeam();
+    await cluster.ok('POST', `${TEAM}/pods`, pod('bound', { nodeName: 'a' }));
+    await cluster.ok('POST', `${TEAM}/configmaps`, { metadata: { name: 'c' } });
+    await cluster.ok('DELETE', TEAM);
+    await cluster.settle();
+    expect((await cluster.ok('GET', `${TEAM}/pods/bound`)).metadata).toHaveProperty('deletionTimestamp');
+    expect(names(await cluster.ok('GET', `${TEAM}/configmaps`))).toEqual(['c', 'kube-root-ca.crt']);
+    await cluster.ok('DELETE', `${TEAM}/pods/bound?gracePeriodSeconds=0`);
+    await cluster.tickAfter(10_000);
+    expect((await cluster.api.send('GET', TEAM)).code).toBe(404);
+  });
+
   it('waits for finalizers, names them, and is not completed by a change of the namespace', async () => {
     const cluster = await withTeam();
     await cluster.ok('POST', `${TEAM}/configmaps`, { metadata: { name: 'held', finalizers: ['example.com/f'] } });

@@ -1,10 +1,10 @@
 /**
  * Namespaces: the objects that each of them has, and their deletion.
  *
- * A deletion marks the namespace, and the API refuses new objects in it. This controller deletes the objects of every
- * stored kind, pods first, and removes its finalizer after a pass that found none. A pass removes at most REMOVALS_MAX
- * objects; the next one is due a second later. Each removal is conditional on the version that was read, so passes may
- * run twice or at once.
+ * A deletion marks the namespace, and the API refuses new objects in it. This controller deletes its pods, when none is
+ * left the objects of every other stored kind, and removes its finalizer after a pass that found none. A pass removes
+ * at most REMOVALS_MAX objects; the next one is due a second later. Each removal is conditional on the version that was
+ * read, so passes may run twice or at once.
  *
  * Cost of a pass: a read of half a unit per kind and definition, and the removals. A namespace that is not terminating
  * costs nothing.
@@ -41,10 +41,9 @@ const CONTINUE_MS = 1_000;
 /** Pages of REMOVALS_MAX objects that one pass reads of a kind. */
 const PAGES_MAX = 40;
 
-/** Pods first: other objects of the namespace serve them. */
-const contents: readonly StoredResource[] = storedResources
-  .filter((each) => each.namespaced && each.verbs.includes('delete'))
-  .sort((one, other) => Number(other.resource === 'pods') - Number(one.resource === 'pods'));
+const contents: readonly StoredResource[] = storedResources.filter(
+  (each) => each.namespaced && each.verbs.includes('delete') && each.resource !== 'pods',
+);
 
 export const namespaceRef = (name: string): ObjectRef => ({ resource: 'namespaces', namespace: '', name });
 
@@ -142,8 +141,11 @@ async function deleteContents(dependencies: Dependencies, namespace: string): Pr
     }
   };
   const options = { concurrencyMax: CONCURRENCY_MAX, budget: UNBOUNDED };
-  await workThrough(contents.slice(0, 1), options, work);
-  await workThrough([...contents.slice(1), ...(await customNamespacedKinds(dependencies))], options, work);
+  await work({ group: '', resource: 'pods' });
+  // A running pod keeps what protects it, such as its NetworkPolicies (KEP-5080).
+  if (found.some(({ remaining, hasMore }) => remaining.count === 0 && !hasMore)) {
+    await workThrough([...contents, ...(await customNamespacedKinds(dependencies))], options, work);
+  }
   return {
     remaining: found.map(({ remaining }) => remaining).filter(({ count }) => count > 0),
     failures,
