@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { CONTINUE_SECONDS_MAX } from '../../shared/api/resource-storage.ts';
+import { CONTINUE_SECONDS_MAX, listObjects, type ResourceStorage } from '../../shared/api/resource-storage.ts';
 import { RESPONSE_BYTES_MAX } from '../../shared/api/response-body.ts';
+import { nodes } from '../../shared/kinds/nodes/serve.ts';
+import type { FieldSelector, LabelSelector } from '../../shared/kubernetes/selectors.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import {
   type ApiInMemory,
@@ -395,4 +397,28 @@ it('no more of a list is written when its client has left', async () => {
   const left = new AbortController();
   setImmediate(() => left.abort());
   await expect(jsonList(200, { items }, {}, left.signal)).rejects.toThrow('the client has left');
+});
+
+it('a page ends by the lengths that the storage has read, and no object is written to count it', async () => {
+  const item = (name: string) => ({
+    metadata: { name },
+    toJSON: () => {
+      throw new Error('written');
+    },
+  });
+  const storage = {
+    listVersion: async () => '1',
+    list: async () => ({ items: [item('a'), item('b'), item('c')], lengths: [10, 10, 10] }),
+  } as unknown as ResourceStorage;
+  const nothing = { matches: () => true } as unknown as FieldSelector & LabelSelector;
+  const page = await listObjects(storage, nodes, {
+    namespace: '',
+    limit: 0,
+    charactersMax: 15,
+    continueToken: '',
+    labels: nothing,
+    fields: { ...nothing, exact: () => undefined },
+    nowMs: 0,
+  });
+  expect(page.items.map(({ metadata }) => metadata.name)).toEqual(['a', 'b']);
 });

@@ -79,7 +79,8 @@ export function objectStorage(descriptor: ResourceDescriptor, options: ObjectSto
         limit: query.limit,
         ...defined({ continueAfter: query.continueAfter }),
       });
-      return { items: page.objects, ...defined({ next: page.next }) };
+      const { objects: items, ...rest } = page;
+      return { items, ...rest };
     },
     listVersion: async () => String(await changes.currentVersion(resource)),
     create: (object, along) => commit({ kind: 'create', ref: refOf(object), object, ...expiry() }, along),

@@ -30,6 +30,8 @@ export interface ListPage {
   readonly items: readonly KubeObject[];
   /** Key of the last object read, when there may be more. */
   readonly next?: string;
+  /** Characters of the JSON of each, or about so many. Absent: they are counted. */
+  readonly lengths?: readonly number[];
   /** `continueAfter` of what follows each item. Absent: listKeyOf. */
   readonly positions?: readonly string[];
 }
@@ -224,7 +226,7 @@ export async function listObjects(
       after = read.positions?.[index] ?? listKeyOf(object);
       if (!matches(descriptor, object, request.labels, request.fields)) continue;
       items.push(object);
-      characters += JSON.stringify(object).length;
+      characters += read.lengths?.[index] ?? JSON.stringify(object).length;
       const hasMore = index < read.items.length - 1 || read.next !== undefined;
       if (hasMore && (items.length === request.limit || characters >= charactersMax)) {
         const atMs = token?.atMs ?? request.nowMs;

@@ -134,9 +134,11 @@ export function isExpired(item: Item, nowMs: number): boolean {
   return atSeconds !== undefined && atSeconds * 1_000 <= nowMs;
 }
 
+export const storedText = (item: Item): string => unpackText(OBJECT.object.of(item));
+
 /** The object of an object item, a log item or an image of a stream record; a copy, independent of the item. */
-export function objectOf(item: Item): KubeObject {
-  const object = JSON.parse(unpackText(OBJECT.object.of(item))) as KubeObject;
+export function objectOf(item: Item, text = storedText(item)): KubeObject {
+  const object = JSON.parse(text) as KubeObject;
   object.metadata.resourceVersion = String(version.of(item));
   return object;
 }

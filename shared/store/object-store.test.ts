@@ -216,6 +216,17 @@ describe('the size of an object', () => {
     expect((await store.commit({ writes: [{ kind: 'create', ref, object: sized(units) }], byClient })).kind).toBe(kind);
   });
 
+  it('is listed with it, and no list counts it again', async () => {
+    const { store, commit } = memoryObjects();
+    for (const [name, units] of [
+      ['a', 500],
+      ['b', 30_000],
+    ] as const) {
+      await commit({ kind: 'create', ref: { ...ref, name }, object: sized(units, name) });
+    }
+    expect((await store.list({ resource: 'things' })).lengths).toEqual([500, 30_000]);
+  });
+
   it('that exceeds the limit of clients may be kept and deleted by them, but not grown', async () => {
     const { store, commit } = memoryObjects();
     const previous = await commit({ kind: 'create', ref, object: sized(110_000) });

@@ -66,6 +66,7 @@ import {
   resourceVersionOf,
   type Selectable,
   type StoredText,
+  storedText,
 } from './object-record.ts';
 import { ownerIndexWrites } from './owners.ts';
 import { changesWorkloads } from './workload-change.ts';
@@ -167,6 +168,8 @@ export interface ListRequest {
 
 export interface ObjectList {
   readonly objects: readonly KubeObject[];
+  /** Of the stored text of each. UTF-16 units. */
+  readonly lengths?: readonly number[];
   /** continueAfter of the next page; absent when this was the last. */
   readonly next?: string;
 }
@@ -273,7 +276,12 @@ async function listObjects(
   const page = await mergePages(readers, defined({ limit, after: continueAfter }));
   const nowMs = clock.nowMs();
   const live = page.items.filter((item) => !isExpired(item, nowMs));
-  return { objects: live.map(objectOf), ...defined({ next: page.next }) };
+  const texts = live.map(storedText);
+  return {
+    objects: live.map((item, index) => objectOf(item, texts[index])),
+    lengths: texts.map(({ length }) => length),
+    ...defined({ next: page.next }),
+  };
 }
 
 async function readBoundPods(

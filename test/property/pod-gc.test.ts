@@ -67,7 +67,7 @@ class History {
     return this.fleet.tables
       .items('objects')
       .filter(({ pk }) => String(pk).startsWith('o#pods#'))
-      .map(objectOf)
+      .map((item) => objectOf(item))
       .filter((pod) => pod.spec?.['nodeName'] === nodeName);
   }
 

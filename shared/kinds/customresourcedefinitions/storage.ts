@@ -6,6 +6,7 @@
 import type { KindStorage, StorageContext } from '../../api/kind-storage.ts';
 import type { ListPage, ResourceStorage } from '../../api/resource-storage.ts';
 import { listKeyOf } from '../../api/resource-storage.ts';
+import { defined } from '../../defined.ts';
 import * as status from '../../kubernetes/status.ts';
 import { formatTime } from '../../kubernetes/time.ts';
 import type { TransactWrite } from '../../store/item-store.ts';
@@ -99,7 +100,7 @@ function definitionStorage(
         const hasMore = index < page.items.length - 1;
         if (hasMore && characters >= PAGE_CHARACTERS_MAX) return { items: found, next: listKeyOf(stored) };
       }
-      return { ...page, items: found };
+      return { items: found, ...defined({ next: page.next }) };
     },
     served: (stored) => whole(asDefinition(stored)),
     create: (object, more) => written(asDefinition(object), undefined, (item) => plain.create(item, more)),
