@@ -60,7 +60,10 @@ export interface SchedulerInputs {
     readonly preemption: string;
     /** Not read by the rule: up to three nodes per reason. */
     readonly examples: Readonly<Record<string, readonly string[]>>;
-    /** Not read by the rule: resources that are short, as on the node with most of it free; absent: none. */
+    /**
+     * Not read by the rule: some resources that are short, as on the node with most of it free. Absent: none of the
+     * first COMPARED_MAX. `rejected` has the reason of every resource.
+     */
     readonly shortages?: readonly Shortage[];
     readonly waitedMs: number;
     readonly attempt: number;
