@@ -62,7 +62,7 @@ export interface SchedulerInputs {
     readonly examples: Readonly<Record<string, readonly string[]>>;
     /**
      * Not read by the rule: some resources that are short, as on the node with most of it free. Absent: none of the
-     * first COMPARED_MAX. `rejected` has the reason of every resource.
+     * first COMPARED_MAX. `rejected` counts up to 64 reasons per node, whichever resources are short.
      */
     readonly shortages?: readonly Shortage[];
     readonly waitedMs: number;
