@@ -85,6 +85,23 @@ describe('server-side apply', () => {
     expect((await api.send('GET', `${NODES}/a`)).code).toBe(404);
   });
 
+  it('in YAML with a duplicate key is refused if it is strict; else the last value counts', async () => {
+    const api = apiInMemory();
+    const text = 'apiVersion: v1\nkind: Node\nmetadata:\n  name: a\n  labels:\n    zone: v\n    zone: w\n';
+    const body = Buffer.from(text);
+    const send = (validation: string) =>
+      api.send('PATCH', `${NODES}/a?fieldManager=m&fieldValidation=${validation}`, { body, contentType: APPLY });
+    const duplicate = 'yaml: unmarshal errors:\n  line 7: key "zone" already set in map';
+    expect(await send('Strict')).toMatchObject({
+      code: 400,
+      body: { message: `strict decoding error: ${duplicate}` },
+    });
+    const warned = await send('Warn');
+    expect(warned).toMatchObject({ code: 201, body: { metadata: { labels: { zone: 'w' } } } });
+    expect(warned.headers['warning']).toMatch(/line 7: key .*zone.* already set in map/);
+    expect((await send('Ignore')).headers['warning']).toBeUndefined();
+  });
+
   it.each(['Ignore', 'Warn', 'Strict'])(
     'with unknown fields is refused, with fieldValidation=%s',
     async (validation) => {

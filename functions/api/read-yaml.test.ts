@@ -13,7 +13,15 @@ describe('YAML', () => {
     ],
     ['nothing', '', null],
   ])('reads %s', (_, text, value) => {
-    expect(readYaml(text)).toEqual({ kind: 'read', value });
+    expect(readYaml(text)).toEqual({ kind: 'read', value, duplicates: [] });
+  });
+
+  it.each<[string, string, unknown, string]>([
+    ['a duplicate key', '\na: 1\nb: 2\na: 3', { a: 3, b: 2 }, 'line 4: key "a" already set in map'],
+    ['one of a nested map', 'a:\n- b: {c: 1, c: 2}', { a: [{ b: { c: 2 } }] }, 'line 2: key "c" already set in map'],
+    ['a number and a text of the same digits', '1: a\n"1": b', { 1: 'b' }, 'line 2: key "1" already set in map'],
+  ])('reads the last value of %s, and names its line', (_, text, value, duplicate) => {
+    expect(readYaml(text)).toEqual({ kind: 'read', value, duplicates: [`yaml: unmarshal errors:\n  ${duplicate}`] });
   });
 
   it('reads the names of inherited properties as own keys', () => {
@@ -27,9 +35,6 @@ describe('YAML', () => {
   });
 
   it.each<[string, string]>([
-    ['a duplicate key', 'a: 1\nb: 2\na: 3'],
-    ['a duplicate key in a nested map', 'a:\n- b: {c: 1, c: 2}'],
-    ['a number and a text of the same digits as keys', '1: a\n"1": b'],
     ['a map as a key', '{a: 1}: b'],
     ['a list as a key', '? [a]\n: b'],
     ['101 aliases', `a: &a x\n${Array.from({ length: 101 }, (_, i) => `b${i}: *a`).join('\n')}`],

@@ -3,7 +3,8 @@ import { Composer, CST, type Document, Lexer, Parser } from 'yaml';
 import { keyFaults, ofJson } from '../../shared/config/yaml-documents.ts';
 
 export type YamlResult =
-  | { readonly kind: 'read'; readonly value: unknown }
+  /** `duplicates`: one text that names all keys that occur twice in a map, as Go's library. The last value wins. */
+  | { readonly kind: 'read'; readonly value: unknown; readonly duplicates: readonly string[] }
   | { readonly kind: 'malformed'; readonly message: string };
 
 /** Maximum number of anchors, and of aliases, in one document. It prevents a billion-laughs expansion. */
@@ -12,9 +13,11 @@ const ALIASES_MAX = 100;
 const LEXEMES_MAX = 120_000;
 /** Maximum nesting of lists and maps, as of JSON bodies (BODY_DEPTH_MAX). The library composes them recursively. */
 const DEPTH_MAX = 200;
+/** Maximum number of reported duplicate keys: the line of each is counted from the beginning of the text. */
+const DUPLICATES_MAX = 10;
 const TOO_DEEP = `a YAML document nests at most ${DEPTH_MAX} levels deep`;
 
-/** YAML 1.1, as Kubernetes reads it: `yes` and `on` are true. A duplicate key is malformed. */
+/** YAML 1.1, as Kubernetes reads it: `yes` and `on` are true. */
 export function readYaml(text: string): YamlResult {
   const excess = excessOf(text);
   if (excess !== undefined) return { kind: 'malformed', message: excess };
@@ -23,10 +26,16 @@ export function readYaml(text: string): YamlResult {
   const composed = compose(tokens, text);
   if (typeof composed === 'string') return { kind: 'malformed', message: composed };
   const document = composed;
-  const fault = keyFault(document);
-  if (fault !== undefined) return { kind: 'malformed', message: fault };
+  const lines: string[] = [];
+  for (const { message, name, offset } of keyFaults(document)) {
+    if (name === undefined) return { kind: 'malformed', message };
+    if (lines.length === DUPLICATES_MAX) continue;
+    const line = text.slice(0, offset).split('\n').length;
+    lines.push(`line ${line}: key ${JSON.stringify(name.slice(0, 100))} already set in map`);
+  }
+  const duplicates = lines.length === 0 ? [] : [['yaml: unmarshal errors:', ...lines].join('\n  ')];
   try {
-    return { kind: 'read', value: document.toJS({ maxAliasCount: ALIASES_MAX }) };
+    return { kind: 'read', value: document.toJS({ maxAliasCount: ALIASES_MAX }), duplicates };
   } catch (error) {
     if (!(error instanceof ReferenceError)) throw error;
     return { kind: 'malformed', message: error.message };
@@ -113,11 +122,4 @@ function excessOf(text: string): string | undefined {
     }
   }
   return undefined;
-}
-
-/** A duplicate key, or one that is neither a text nor a number. */
-function keyFault(document: Document): string | undefined {
-  const { value: fault } = keyFaults(document).next();
-  if (fault?.name === undefined) return fault?.message;
-  return `${fault.message}: ${JSON.stringify(fault.name.slice(0, 100))}`;
 }

@@ -409,7 +409,7 @@ async function patch(dependencies: Serving, beat: Beat): Promise<HttpResponse> {
   const body = readJson(request.body).anyValue;
   if (!isJsonObject(body)) throw status.badRequest('a patch must be a JSON object');
   // Only the members that the patch sets are validated: the stored ones are valid already.
-  const { object } = decodeObject(LEASES, leaseSchema, { value: withoutNulls(body), duplicateFields: [] }, 'Ignore');
+  const { object } = decodeObject(LEASES, leaseSchema, { value: withoutNulls(body), duplicates: [] }, 'Ignore');
   const isValid = validateLeaseSpec(object.spec ?? {}).length === 0;
   const change = isValid ? leaseMergePatch(target.name, body) : undefined;
   if (change?.kind !== 'change') {

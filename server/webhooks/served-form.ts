@@ -49,7 +49,7 @@ function formOf(
   const served = custom === undefined ? (findResource(group, version, resource) ?? descriptor) : descriptor;
   const asKind = { group, version, kind: served.kind };
   const decode = (value: KubeObject): KubeObject =>
-    decodeObject(served, schemaFor(served), { value: value as never, duplicateFields: [] }, 'Ignore').object;
+    decodeObject(served, schemaFor(served), { value: value as never, duplicates: [] }, 'Ignore').object;
   if (custom !== undefined) {
     const as = (of: Version) => (object: KubeObject) => ({ ...object, apiVersion: apiVersionOf(of) });
     const own = as({ group, version: descriptor.version });

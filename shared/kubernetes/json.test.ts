@@ -1,18 +1,26 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { BODY_DEPTH_MAX, parseJson } from './json.ts';
+import { BODY_DEPTH_MAX, fieldFaults, parseJson } from './json.ts';
 
 const duplicates = (text: string) => {
   const parsed = parseJson(text);
-  return parsed.kind === 'parsed' ? parsed.duplicateFields : parsed;
+  return parsed.kind === 'parsed' ? parsed.duplicates : parsed;
 };
 
 describe('parseJson', () => {
   it('names a member that stands twice by its path, once', () => {
-    expect(duplicates('{"spec":{"x":1,"x":2,"x":3}}')).toEqual(['spec.x']);
+    expect(duplicates('{"spec":{"x":1,"x":2,"x":3}}')).toEqual(['duplicate field "spec.x"']);
     expect(duplicates('{"spec":{"taints":[{"key":"a"},{"key":"b","key":"c"}]},"kind":"Node","kind":"Node"}')).toEqual([
-      'spec.taints[1].key',
-      'kind',
+      'duplicate field "spec.taints[1].key"',
+      'duplicate field "kind"',
+    ]);
+  });
+
+  it('has duplicate and unknown members in the order of the text', () => {
+    expect(fieldFaults('{"spec":{"y":"foo","x":2,"x":3},"z":1}', ['z', 'spec.y'])).toEqual([
+      'unknown field "spec.y"',
+      'duplicate field "spec.x"',
+      'unknown field "z"',
     ]);
   });
 
@@ -21,7 +29,7 @@ describe('parseJson', () => {
   });
 
   it('sees through escapes in keys and structure in strings', () => {
-    expect(duplicates('{"a":1,"\\u0061":2}')).toEqual(['a']);
+    expect(duplicates('{"a":1,"\\u0061":2}')).toEqual(['duplicate field "a"']);
     expect(duplicates('{"a":"{\\"b\\":1,\\"b\\":2}","c":"a","d":["a","a"]}')).toEqual([]);
   });
 
@@ -48,7 +56,7 @@ describe('parseJson', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const text = JSON.stringify(value);
-        expect(parseJson(text)).toEqual({ kind: 'parsed', value: JSON.parse(text), duplicateFields: [] });
+        expect(parseJson(text)).toEqual({ kind: 'parsed', value: JSON.parse(text), duplicates: [] });
       }),
     );
   });

@@ -10,8 +10,8 @@ export type ParsedJson =
   | {
       readonly kind: 'parsed';
       readonly value: unknown;
-      /** Paths of duplicate members, such as `spec.taints[0].key`. The last value wins. */
-      readonly duplicateFields: readonly string[];
+      /** Duplicate members, as messages name them: `duplicate field "spec.taints[0].key"`. The last value wins. */
+      readonly duplicates: readonly string[];
     }
   | { readonly kind: 'malformed'; readonly message: string };
 
@@ -32,8 +32,8 @@ export function parseJson(text: string): ParsedJson {
   if (nestsDeeperThan(value, BODY_DEPTH_MAX)) {
     return { kind: 'malformed', message: `invalid JSON: nests deeper than ${BODY_DEPTH_MAX} levels` };
   }
-  const duplicates = isWrittenAlike(text, value) ? [] : duplicateFields(text);
-  return { kind: 'parsed', value: inUnicode(text, value), duplicateFields: duplicates };
+  const duplicates = isWrittenAlike(text, value) ? [] : fieldFaults(text);
+  return { kind: 'parsed', value: inUnicode(text, value), duplicates };
 }
 
 /**
@@ -62,10 +62,11 @@ interface Frame {
 }
 
 /**
- * Paths of duplicate members, in one pass. The text must be valid JSON. Strings are skipped as a whole, so each brace,
- * bracket and comma is structure. A string after `{` or after a comma in an object is a key.
+ * Duplicate members, and those of the paths in `unknown`, in the order of the text, in one pass. It must be valid JSON.
+ * Strings are skipped as a whole, so each brace, bracket and comma is structure. A string after `{` or after a comma in
+ * an object is a key.
  */
-function duplicateFields(text: string): string[] {
+export function fieldFaults(text: string, unknown: readonly string[] = []): string[] {
   const found = new Set<string>();
   const frames: Frame[] = [];
   let expectsKey = false;
@@ -93,7 +94,12 @@ function duplicateFields(text: string): string[] {
         const end = endOfString(text, at);
         if (expectsKey && frame?.keys !== undefined) {
           frame.key = readKey(text.slice(at, end + 1));
-          if (frame.keys.has(frame.key) && found.size < DUPLICATES_MAX) found.add(pathOf(frames));
+          const isDuplicate = frame.keys.has(frame.key);
+          if ((isDuplicate || unknown.length > 0) && found.size < DUPLICATES_MAX) {
+            const path = pathOf(frames);
+            if (isDuplicate) found.add(`duplicate field "${path}"`);
+            else if (unknown.includes(path)) found.add(`unknown field "${path}"`);
+          }
           frame.keys.add(frame.key);
           expectsKey = false;
         }

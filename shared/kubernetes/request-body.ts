@@ -10,7 +10,7 @@ import type { KubeObject } from '../kinds/types.ts';
 import { notSupported } from './causes.ts';
 import { decodeStrict, fieldWarnings, strictDecodingMessage, typeFaultMessage } from './decode.ts';
 import { type HttpRequest, isProtobuf, PROTOBUF_MEDIA_TYPE } from './http.ts';
-import { inUnicode, isJsonObject, type JsonObject, parseJson } from './json.ts';
+import { fieldFaults, inUnicode, isJsonObject, type JsonObject, parseJson } from './json.ts';
 import type { ExpectedType } from './protobuf.ts';
 import type { ProtobufTable } from './protobuf-table.ts';
 import { type OptionsKind, optionsFault } from './request.ts';
@@ -25,8 +25,10 @@ export type FieldValidation = 'Strict' | 'Warn' | 'Ignore';
 
 export interface ReadBody {
   readonly value: JsonObject;
-  /** Paths that occur twice in the text. */
-  readonly duplicateFields: readonly string[];
+  /** Members that occur twice in the text, as messages name them. */
+  readonly duplicates: readonly string[];
+  /** A whole body in JSON. */
+  readonly text?: string;
   /**
    * True for a body in protobuf. Its fields have numbers, so an unknown field is one of a newer client, not a misspelt
    * one. Protobuf decoders ignore it.
@@ -67,13 +69,15 @@ export function refuseTooLarge(body: Uint8Array, bytesMax: number = BODY_BYTES_M
 
 /** Parses a JSON body of any type. `value` is {} unless the body is an object. @throws StatusError 400 */
 export function readJson(body: Uint8Array): ReadBody & { readonly anyValue: unknown } {
-  const parsed = parseJson(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8'));
+  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
+  const parsed = parseJson(text);
   if (parsed.kind === 'malformed')
     throw status.badRequest(`the body of the request was in an unknown format - ${parsed.message}`);
   return {
     anyValue: parsed.value,
     value: isJsonObject(parsed.value) ? parsed.value : {},
-    duplicateFields: parsed.duplicateFields,
+    duplicates: parsed.duplicates,
+    text,
   };
 }
 
@@ -104,7 +108,7 @@ export async function readObjectBody(
     const { decodeProtobuf } = await import('./protobuf.ts');
     const decoded = decodeProtobuf(await messages(), body, expected);
     if (decoded.kind !== 'decoded') throw status.badRequest(decoded.message);
-    return { value: decoded.object, duplicateFields: [], ignoresUnknownFields: true };
+    return { value: decoded.object, duplicates: [], ignoresUnknownFields: true };
   }
   if (!JSON_TYPES.has(mediaType)) throw status.unsupportedMediaType(accepted);
   const read = readJson(body);
@@ -138,20 +142,23 @@ export function decodeObject(
   const typeFault = typeFaultMessage(descriptor.kind, descriptor.version, decoded.typeFaults);
   if (typeFault !== undefined) throw status.badRequest(typeFault);
   const unknownFields = read.ignoresUnknownFields === true ? [] : decoded.unknownFields;
-  if (validation === 'Strict') {
-    const message = strictDecodingMessage(unknownFields, read.duplicateFields);
-    if (message !== undefined) throw status.badRequest(message);
-  }
-  const warnings = validation === 'Warn' ? fieldWarnings(unknownFields, read.duplicateFields) : [];
+  const { duplicates, text } = read;
+  // Upstream finds both in one pass, but for a custom resource.
+  const isOnePass = text !== undefined && schema.read === undefined && duplicates.length > 0;
+  const faults = isOnePass ? fieldFaults(text, unknownFields) : fieldWarnings(unknownFields, duplicates);
+  const message = strictDecodingMessage(faults);
+  if (validation === 'Strict' && message !== undefined) throw status.badRequest(message);
+  const warnings = validation === 'Warn' ? faults : [];
   const object = decoded.value as unknown as KubeObject;
   return { object: { ...object, metadata: object.metadata ?? {} }, unknownFields, warnings };
 }
 
 export type YamlResult =
-  | { readonly kind: 'read'; readonly value: unknown }
+  /** `duplicates`: one text that names all of them; none: there are none. */
+  | { readonly kind: 'read'; readonly value: unknown; readonly duplicates: readonly string[] }
   | { readonly kind: 'malformed'; readonly message: string };
 
-/** Reads one YAML document. A duplicate key is malformed. */
+/** Reads one YAML document. */
 export type ReadYaml = (text: string) => YamlResult | Promise<YamlResult>;
 
 const YAML = 'application/yaml';
@@ -174,6 +181,9 @@ export async function withJsonBody(
   if (readYaml === undefined) throw status.unsupportedMediaType(['application/json']);
   const read = await readYaml(text);
   if (read.kind === 'malformed') throw status.badRequest(`error decoding YAML: ${read.message}`);
+  // JSON has no place for them.
+  const duplicates = strictDecodingMessage(read.duplicates);
+  if (duplicates !== undefined) throw status.badRequest(duplicates);
   return {
     ...request,
     headers: { ...request.headers, 'content-type': 'application/json' },

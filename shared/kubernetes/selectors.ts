@@ -321,7 +321,7 @@ export function parseFieldSelector(text: string): FieldSelector | MalformedSelec
 
 /**
  * The text of the 400 for a field that the resource does not select by; undefined when all are known.
- * The core group and events word it differently from the others.
+ * The core group, and kinds with selectable fields of their own, word it differently from the others.
  */
 export function unsupportedField(
   selector: FieldSelector,
@@ -329,7 +329,7 @@ export function unsupportedField(
 ): string | undefined {
   const unknown = selector.requirements.find((each) => !Object.hasOwn(resource.selectableFields, each.field));
   if (unknown === undefined) return undefined;
-  return resource.group === '' || resource.group === 'events.k8s.io'
+  return resource.group === '' || Object.keys(resource.selectableFields).length > 2
     ? `field label not supported: ${unknown.field}`
     : `${JSON.stringify(unknown.field)} is not a known field selector: only "metadata.name", "metadata.namespace"`;
 }

@@ -11,7 +11,7 @@ import { storedAs } from '../../../shared/kinds/registry.ts';
 import { schemaFor } from '../../../shared/kinds/schemas.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
 import { forbiddenField, invalidValue, required } from '../../../shared/kubernetes/causes.ts';
-import { fieldWarnings, strictDecodingMessage, typeFaultMessage } from '../../../shared/kubernetes/decode.ts';
+import { strictDecodingMessage, typeFaultMessage } from '../../../shared/kubernetes/decode.ts';
 import { inUnicode } from '../../../shared/kubernetes/json.ts';
 import { apiVersionOf } from '../../../shared/kubernetes/normal-form.ts';
 import { applyServerSide } from '../../../shared/kubernetes/patch/apply.ts';
@@ -89,7 +89,8 @@ export function trackingOf(call: Call, storage: ResourceStorage, optionsKind: st
 
 export interface ApplyBody {
   readonly applied: unknown;
-  readonly duplicateFields: readonly string[];
+  /** Members that occur twice, as messages name them. */
+  readonly duplicates: readonly string[];
 }
 
 /** kubectl sends JSON, which is YAML too. People and scripts send either. */
@@ -102,12 +103,12 @@ export async function readApplyBody(
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
   if (text.trimStart().startsWith('{')) {
     const read = readJson(body);
-    return { applied: read.anyValue, duplicateFields: read.duplicateFields };
+    return { applied: read.anyValue, duplicates: read.duplicates };
   }
   if (readYaml === undefined) throw status.unsupportedMediaType(['application/json']);
   const read = await readYaml(text);
   if (read.kind === 'malformed') throw status.badRequest(`error decoding YAML: ${read.message}`);
-  return { applied: inUnicode(text, read.value), duplicateFields: [] };
+  return { applied: inUnicode(text, read.value), duplicates: read.duplicates };
 }
 
 const PATCH_OPTIONS = { group: 'meta.k8s.io', kind: 'PatchOptions' } as const;
@@ -175,9 +176,9 @@ export function applied(
       // As upstream, whatever fieldValidation says: a manager cannot own what has no schema.
       if (result.unknownFields.length > 0)
         throw status.badRequest(undeclared(descriptor, object, result.unknownFields));
-      const strict = strictDecodingMessage([], body.duplicateFields);
+      const strict = strictDecodingMessage(body.duplicates);
       if (validation === 'Strict' && strict !== undefined) throw status.badRequest(strict);
-      return { object, warnings: validation === 'Warn' ? fieldWarnings([], body.duplicateFields) : [] };
+      return { object, warnings: validation === 'Warn' ? body.duplicates : [] };
     }
     default:
       throw status.internalError(`apply to ${descriptor.resource}: ${result satisfies never}`);

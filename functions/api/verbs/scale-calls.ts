@@ -112,10 +112,10 @@ export async function patchScale(dependencies: ServeDependencies, call: Call): P
 async function applyScale(dependencies: ServeDependencies, call: Call, force: boolean): Promise<HttpResponse> {
   const { request, target } = call;
   const descriptor = storedAs(call.descriptor);
-  const { applied: value, duplicateFields } = await readApplyBody(request.body, dependencies.readYaml);
+  const { applied: value, duplicates } = await readApplyBody(request.body, dependencies.readYaml);
   if (!isJsonObject(value)) throw status.badRequest('an apply configuration must be an object');
   const validation = fieldValidationOf(request.query, 'PatchOptions');
-  const { object, unknownFields, warnings } = decodeObject(SCALE, SCALE_SCHEMA, { value, duplicateFields }, validation);
+  const { object, unknownFields, warnings } = decodeObject(SCALE, SCALE_SCHEMA, { value, duplicates }, validation);
   refuseOtherKind(SCALE.kind, object);
   // As in every apply. Without the field, the manager would give up the replicas.
   if (unknownFields.length > 0) throw status.badRequest(undeclared(SCALE, object, unknownFields));
@@ -135,7 +135,7 @@ async function applyScale(dependencies: ServeDependencies, call: Call, force: bo
   const transform: Transform = (old) => {
     const metadata = checkedMetadata(target.name, old, object);
     refuseNegative(target.name, replicas ?? 0);
-    return applied(settings, { applied: configuration, duplicateFields: [] }, { ...old, metadata }).object;
+    return applied(settings, { applied: configuration, duplicates: [] }, { ...old, metadata }).object;
   };
   return modifyScale(dependencies, call, { transform, kind: 'PatchOptions', warnings: () => warnings, isApply: true });
 }

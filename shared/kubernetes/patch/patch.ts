@@ -51,7 +51,7 @@ export function patchTransform(
     const decoded = decodeObject(
       descriptor,
       schema,
-      { value: accept(descriptor, name, result), duplicateFields: read.duplicateFields },
+      { value: accept(descriptor, name, result), duplicates: read.duplicates },
       validation,
     );
     warnings = decoded.warnings;
