@@ -43,13 +43,6 @@ export interface DecodeOptions {
   readonly keepsNulls?: boolean;
 }
 
-/**
- * Text of the 400 for `fieldValidation=Strict`: `strict decoding error: unknown field "spec.x"`.
- * Undefined without unknown and duplicate fields.
- */
-export const strictDecodingMessage = (faults: readonly string[]): string | undefined =>
-  faults.length === 0 ? undefined : `strict decoding error: ${faults.join(', ')}`;
-
 /** Texts of the warnings for `fieldValidation=Warn`, one header each. */
 export function fieldWarnings(unknownFields: readonly string[], duplicates: readonly string[] = []): string[] {
   return [...duplicates, ...unknownFields.map((path) => `unknown field "${path}"`)].slice(0, DECODE_FAULTS_MAX);

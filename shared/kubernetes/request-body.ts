@@ -8,7 +8,7 @@
 import type { StoredResource } from '../kinds/stored-resource.ts';
 import type { KubeObject } from '../kinds/types.ts';
 import { notSupported } from './causes.ts';
-import { decodeStrict, fieldWarnings, strictDecodingMessage, typeFaultMessage } from './decode.ts';
+import { decodeStrict, fieldWarnings, typeFaultMessage } from './decode.ts';
 import { type HttpRequest, isProtobuf, PROTOBUF_MEDIA_TYPE } from './http.ts';
 import { fieldFaults, inUnicode, isJsonObject, type JsonObject, parseJson } from './json.ts';
 import type { ExpectedType } from './protobuf.ts';
@@ -118,6 +118,11 @@ export async function readObjectBody(
   return read;
 }
 
+/** With `fieldValidation=Strict`. @throws StatusError 400 if there are unknown or duplicate fields */
+export function refuseFields(faults: readonly string[]): void {
+  if (faults.length > 0) throw status.badRequest(`strict decoding error: ${faults.join(', ')}`);
+}
+
 export interface DecodedObject {
   readonly object: KubeObject;
   /** Paths in the body that the schema has not. */
@@ -146,8 +151,7 @@ export function decodeObject(
   // Upstream finds both in one pass, but for a custom resource.
   const isOnePass = text !== undefined && schema.read === undefined && duplicates.length > 0;
   const faults = isOnePass ? fieldFaults(text, unknownFields) : fieldWarnings(unknownFields, duplicates);
-  const message = strictDecodingMessage(faults);
-  if (validation === 'Strict' && message !== undefined) throw status.badRequest(message);
+  if (validation === 'Strict') refuseFields(faults);
   const warnings = validation === 'Warn' ? faults : [];
   const object = decoded.value as unknown as KubeObject;
   return { object: { ...object, metadata: object.metadata ?? {} }, unknownFields, warnings };
@@ -182,8 +186,7 @@ export async function withJsonBody(
   const read = await readYaml(text);
   if (read.kind === 'malformed') throw status.badRequest(`error decoding YAML: ${read.message}`);
   // JSON has no place for them.
-  const duplicates = strictDecodingMessage(read.duplicates);
-  if (duplicates !== undefined) throw status.badRequest(duplicates);
+  refuseFields(read.duplicates);
   return {
     ...request,
     headers: { ...request.headers, 'content-type': 'application/json' },

@@ -11,7 +11,7 @@ import { storedAs } from '../../../shared/kinds/registry.ts';
 import { schemaFor } from '../../../shared/kinds/schemas.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
 import { forbiddenField, invalidValue, required } from '../../../shared/kubernetes/causes.ts';
-import { strictDecodingMessage, typeFaultMessage } from '../../../shared/kubernetes/decode.ts';
+import { typeFaultMessage } from '../../../shared/kubernetes/decode.ts';
 import { inUnicode } from '../../../shared/kubernetes/json.ts';
 import { apiVersionOf } from '../../../shared/kubernetes/normal-form.ts';
 import { applyServerSide } from '../../../shared/kubernetes/patch/apply.ts';
@@ -26,6 +26,7 @@ import {
   type FieldValidation,
   type ReadYaml,
   readJson,
+  refuseFields,
   refuseTooLarge,
 } from '../../../shared/kubernetes/request-body.ts';
 import type { StructSchema } from '../../../shared/kubernetes/schema.ts';
@@ -176,8 +177,7 @@ export function applied(
       // As upstream, whatever fieldValidation says: a manager cannot own what has no schema.
       if (result.unknownFields.length > 0)
         throw status.badRequest(undeclared(descriptor, object, result.unknownFields));
-      const strict = strictDecodingMessage(body.duplicates);
-      if (validation === 'Strict' && strict !== undefined) throw status.badRequest(strict);
+      if (validation === 'Strict') refuseFields(body.duplicates);
       return { object, warnings: validation === 'Warn' ? body.duplicates : [] };
     }
     default:

@@ -4,6 +4,14 @@ import { apiInMemory } from '../../../test/support/api-in-memory.ts';
 const DEFAULT = '/api/v1/namespaces/default';
 const SLICE = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes';
 
+it('reads of a new cluster at once are all answered, and one of them creates the Service', async () => {
+  const api = apiInMemory();
+  const paths = ['/api/v1/services', '/api/v1/services', '/api/v1/namespaces/default/services'];
+  const answers = await Promise.all(paths.map((path) => api.send('GET', path)));
+  expect(answers.map(({ code }) => code)).toEqual([200, 200, 200]);
+  expect((await api.send('GET', '/api/v1/namespaces/default/services/kubernetes')).code).toBe(200);
+});
+
 it('the API has a Service with an address, Endpoints and an EndpointSlice, also after their deletion', async () => {
   const api = apiInMemory();
   const read = async () => {

@@ -8,6 +8,7 @@
 
 import type { ListPage, ResourceStorage } from '../../api/resource-storage.ts';
 import { sameJson } from '../../kubernetes/causes.ts';
+import { isStatusError } from '../../kubernetes/http.ts';
 import { formatTime } from '../../kubernetes/time.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
 import type { NewObjectContext } from '../namespaces/contents.ts';
@@ -71,8 +72,14 @@ export function withApiObject(
       creationTimestamp: formatTime(nowMs),
       labels: { ...LABELS.get(descriptor) },
     };
-    const created = await storage.create(descriptor.prepareForCreate({ ...content, metadata }, { nowMs }));
-    return created.kind === 'written' ? created.object : storage.get(NAMESPACE, NAME);
+    try {
+      const created = await storage.create(descriptor.prepareForCreate({ ...content, metadata }, { nowMs }));
+      if (created.kind === 'written') return created.object;
+    } catch (refusal) {
+      // Another reader holds the address and creates the Service, or was killed before it did.
+      if (!isStatusError(refusal)) throw refusal;
+    }
+    return storage.get(NAMESPACE, NAME);
   }
   return {
     ...storage,
