@@ -286,6 +286,7 @@ export function podStatusOf(facts: StatusFacts): PodStatus {
   const oldConditions = recordsOf(before['conditions']);
   // Once initialised, a pod stays so, also while its init containers run again.
   const wasInitialised = oldConditions.some(({ type, status }) => type === 'Initialized' && status === 'True');
+  const generation = defined({ observedGeneration: pod.metadata.generation });
   const conditions = withTransitions(
     [
       ...(mayStart === undefined ? [] : [mayStartCondition(mayStart && !over)]),
@@ -305,10 +306,10 @@ export function podStatusOf(facts: StatusFacts): PodStatus {
     ],
     oldConditions,
     nowMs,
-  );
+  ).map((condition) => ({ ...generation, ...condition }));
   const isResizable = [...init, ...main].some(({ spec, actual }) => hasAny(spec.resources) || hasAny(actual));
   return {
-    ...defined({ observedGeneration: pod.metadata.generation }),
+    ...generation,
     phase,
     ...(textOf(before['reason']) === '' ? {} : { reason: before['reason'] }),
     ...(textOf(before['message']) === '' ? {} : { message: before['message'] }),

@@ -51,6 +51,15 @@ describe('the pods of a simulated machine', () => {
     expect(podRequests([running, pod({ status: { phase: 'Failed' } })], machine, nowMs)).toEqual([]);
   });
 
+  it('are reported again after their spec changed', () => {
+    const status = { phase: 'Running', observedGeneration: 1, conditions: [{ type: 'Ready', status: 'True' }] };
+    const at = (generation: number) => podRequests([pod({ metadata: { generation }, status })], machine, nowMs);
+    expect(at(1)).toEqual([]);
+    const ready = { type: 'Ready', status: 'True', observedGeneration: 2 };
+    const conditions = expect.arrayContaining([expect.objectContaining(ready)]);
+    expect(at(2)).toMatchObject([{ method: 'PATCH', body: { status: { observedGeneration: 2, conditions } } }]);
+  });
+
   it('are said to be ready again after their node was silent', () => {
     const marked = pod({ status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'False' }] } });
     expect(podRequests([marked], machine, nowMs)).toHaveLength(1);

@@ -115,7 +115,8 @@ export function podRequests(
     if (!needsStartedStatus(pod)) {
       const accepted = () => pods.filter((each) => !rejected.has(each));
       const resized = resizedStatus(pod, accepted, { metadata: {}, status: statusOfMachine(machine) }, nowMs);
-      return resized === undefined ? [] : [podStatusReport(pod, resized)];
+      if (resized !== undefined) return [podStatusReport(pod, resized)];
+      if (hasEnded(pod) || pod.status?.observedGeneration === pod.metadata.generation) return [];
     }
     const podIP = addresses.get(pod.metadata.uid ?? '');
     const network = podIP === undefined ? {} : { podIP, podIPs: [{ ip: podIP }] };
