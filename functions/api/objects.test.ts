@@ -163,6 +163,19 @@ describe('one object', () => {
     expect((await api.send('POST', `${NODES}?fieldValidation=Loose`, { body })).code).toBe(422);
   });
 
+  it('refuses a patch to a wrong type or an unknown field with 422', async () => {
+    const api = apiInMemory();
+    await api.send('POST', NODES, { body: node('a') });
+    const send = (query: string, body: object) => api.send('PATCH', `${NODES}/a${query}`, { contentType: MERGE, body });
+    const wrong = await send('', { metadata: { annotations: { a: ['b'] } } });
+    expect(wrong).toMatchObject({ code: 422, body: { reason: 'Invalid', details: { causes: [{ field: 'patch' }] } } });
+    expect(wrong.body.message).toMatch(/^ "" is invalid: patch: Invalid value: "{.*Node in version "v1" cannot be/);
+    expect(await send('?fieldValidation=Strict', { spec: { colour: 'red' } })).toMatchObject({
+      code: 422,
+      body: { message: expect.stringMatching(/: strict decoding error: unknown field "spec.colour"$/) },
+    });
+  });
+
   it('gets a name made from generateName', async () => {
     const api = apiInMemory();
     const names = new Set<string>();

@@ -329,7 +329,7 @@ describe('a heartbeat by PATCH', () => {
   });
 
   it('with a value of the wrong type or out of range writes nothing', async () => {
-    expect((await send('PATCH', { spec: { renewTime: 7 } }, { headers: merge })).status).toBe(400);
+    expect((await send('PATCH', { spec: { renewTime: 7 } }, { headers: merge })).status).toBe(422);
     expect((await send('PATCH', { spec: { leaseDurationSeconds: 0 } }, { headers: merge })).status).toBe(422);
     expect(writes()).toEqual([]);
   });

@@ -60,7 +60,7 @@ import {
   type NoteRefusal,
   refusedSignIns,
 } from '../../shared/kubernetes/log-throttle.ts';
-import { patchTransform } from '../../shared/kubernetes/patch/patch.ts';
+import { patchTransform, refusePatched } from '../../shared/kubernetes/patch/patch.ts';
 import { dryRunOf, parsePath, type ResourceTarget } from '../../shared/kubernetes/request.ts';
 import {
   decodeObject,
@@ -409,7 +409,8 @@ async function patch(dependencies: Serving, beat: Beat): Promise<HttpResponse> {
   const body = readJson(request.body).anyValue;
   if (!isJsonObject(body)) throw status.badRequest('a patch must be a JSON object');
   // Only the members that the patch sets are validated: the stored ones are valid already.
-  const { object } = decodeObject(LEASES, leaseSchema, { value: withoutNulls(body), duplicates: [] }, 'Ignore');
+  const read = { value: withoutNulls(body), duplicates: [] };
+  const { object } = decodeObject(LEASES, leaseSchema, read, 'Ignore', refusePatched(body));
   const isValid = validateLeaseSpec(object.spec ?? {}).length === 0;
   const change = isValid ? leaseMergePatch(target.name, body) : undefined;
   if (change?.kind !== 'change') {
@@ -434,13 +435,12 @@ async function patch(dependencies: Serving, beat: Beat): Promise<HttpResponse> {
 async function patchRead(
   dependencies: Serving,
   beat: Beat,
-  type: Parameters<typeof patchTransform>[3],
+  type: Parameters<typeof patchTransform>[2],
 ): Promise<HttpResponse> {
   const { request, target, nowMs } = beat;
   const { transform, warnings } = patchTransform(
     LEASES,
     leaseSchema,
-    target.name,
     type,
     request.body,
     fieldValidationOf(request.query, 'PatchOptions'),

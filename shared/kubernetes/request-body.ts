@@ -118,10 +118,12 @@ export async function readObjectBody(
   return read;
 }
 
-/** With `fieldValidation=Strict`. @throws StatusError 400 if there are unknown or duplicate fields */
-export function refuseFields(faults: readonly string[]): void {
-  if (faults.length > 0) throw status.badRequest(`strict decoding error: ${faults.join(', ')}`);
+/** With `fieldValidation=Strict`. @throws `refuse` of unknown or duplicate fields */
+export function refuseFields(faults: readonly string[], refuse: Refuse = status.badRequest): void {
+  if (faults.length > 0) throw refuse(`strict decoding error: ${faults.join(', ')}`);
 }
+
+type Refuse = (fault: string) => status.StatusError;
 
 export interface DecodedObject {
   readonly object: KubeObject;
@@ -136,22 +138,23 @@ export function refuseOtherKind(kind: string, { kind: named = '', apiVersion = '
   if (named !== '' && named !== kind) throw status.badRequest(unknownConversion({ apiVersion, kind: named }, kind));
 }
 
-/** The normalised object. @throws StatusError 400 for a wrong type, and with Strict for unknown or duplicate fields */
+/** The normalised object. @throws `refuse` of a wrong type, and with Strict of unknown or duplicate fields */
 export function decodeObject(
   descriptor: Pick<StoredResource, 'kind' | 'version'>,
   schema: StructSchema,
   read: ReadBody,
   validation: FieldValidation,
+  refuse: Refuse = status.badRequest,
 ): DecodedObject {
   const decoded = decodeStrict(schema, read.value);
   const typeFault = typeFaultMessage(descriptor.kind, descriptor.version, decoded.typeFaults);
-  if (typeFault !== undefined) throw status.badRequest(typeFault);
+  if (typeFault !== undefined) throw refuse(typeFault);
   const unknownFields = read.ignoresUnknownFields === true ? [] : decoded.unknownFields;
   const { duplicates, text } = read;
   // Upstream finds both in one pass, but for a custom resource.
   const isOnePass = text !== undefined && schema.read === undefined && duplicates.length > 0;
   const faults = isOnePass ? fieldFaults(text, unknownFields) : fieldWarnings(unknownFields, duplicates);
-  if (validation === 'Strict') refuseFields(faults);
+  if (validation === 'Strict') refuseFields(faults, refuse);
   const warnings = validation === 'Warn' ? faults : [];
   const object = decoded.value as unknown as KubeObject;
   return { object: { ...object, metadata: object.metadata ?? {} }, unknownFields, warnings };

@@ -120,7 +120,7 @@ describe('numbers', () => {
     const api = apiInMemory();
     await api.send('POST', NODES, { body: node('n1') });
     const body = `{"status":{"capacity":{"cpu":${cpu}}}}`;
-    expect((await api.send('PATCH', `${NODES}/n1/status`, { body, contentType: MERGE })).code).toBe(400);
+    expect((await api.send('PATCH', `${NODES}/n1/status`, { body, contentType: MERGE })).code).toBe(422);
   });
 });
 

@@ -97,14 +97,14 @@ export async function updateScale(dependencies: ServeDependencies, call: Call): 
 }
 
 export async function patchScale(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
-  const { request, target, descriptor } = call;
+  const { request, descriptor } = call;
   const type = patchTypeOf(call);
   const isApply = type === 'application/apply-patch+yaml';
   const { force } = checkApplyOptions(request.query, isApply);
   if (isApply) return applyScale(dependencies, call, force);
   const validation = fieldValidationOf(request.query, 'PatchOptions');
   const scaled = { ...descriptor, ...SCALE };
-  const { transform, warnings } = patchTransform(scaled, SCALE_SCHEMA, target.name, type, request.body, validation);
+  const { transform, warnings } = patchTransform(scaled, SCALE_SCHEMA, type, request.body, validation);
   return modifyScale(dependencies, call, { transform: throughScale(call, transform), kind: 'PatchOptions', warnings });
 }
 

@@ -127,7 +127,6 @@ export async function patch(dependencies: ServeDependencies, call: Call): Promis
   const { transform, warnings } = patchTransform(
     descriptor,
     schemaFor(descriptor),
-    target.name,
     type,
     request.body,
     fieldValidationOf(request.query, 'PatchOptions'),

@@ -85,7 +85,7 @@ async function patched({ descriptor, target, request, nowMs, user }: Call, store
   const { name, group, subresource } = target;
   const type = mediaTypeOf(request.headers);
   if (!isPatchType(type) || type === 'application/apply-patch+yaml') throw status.unsupportedMediaType(PATCH_TYPES);
-  const { transform } = patchTransform(descriptor, schemaFor(descriptor), name, type, request.body, 'Ignore');
+  const { transform } = patchTransform(descriptor, schemaFor(descriptor), type, request.body, 'Ignore');
   const next = await transform(stored);
   const { uid = '' } = next.metadata;
   if (uid !== stored.metadata.uid) throw status.conflict(descriptor, name, `the object here has another uid`);

@@ -2,6 +2,7 @@
 
 import type { StoredResource } from '../../kinds/stored-resource.ts';
 import type { KubeObject } from '../../kinds/types.ts';
+import { invalidValue } from '../causes.ts';
 import { cloneJson, getMember, isJsonObject, type JsonObject, nestsDeeperThan, setMember } from '../json.ts';
 import { decodeObject, type FieldValidation, type PatchType, readJson, refuseTooLarge } from '../request-body.ts';
 import type { StructSchema } from '../schema.ts';
@@ -10,7 +11,7 @@ import { applyJsonPatch } from './json-patch.ts';
 import { malformed, PATCH_DEPTH_MAX, type PatchResult } from './result.ts';
 import { applyStrategicMergePatch } from './strategic.ts';
 
-function accept(descriptor: StoredResource, name: string, result: PatchResult): JsonObject {
+function accept(result: PatchResult): JsonObject {
   switch (result.kind) {
     case 'patched':
       return result.object;
@@ -21,9 +22,13 @@ function accept(descriptor: StoredResource, name: string, result: PatchResult): 
     case 'unprocessable':
       throw status.unprocessable(result.message);
     default:
-      throw status.internalError(`patch of ${descriptor.resource} ${name}: ${result satisfies never}`);
+      throw status.internalError(`patch: ${result satisfies never}`);
   }
 }
+
+/** As upstream, a 422 without a kind: the patch could be read, its result cannot. */
+export const refusePatched = (value: unknown) => (fault: string) =>
+  status.invalid({ group: '', kind: '' }, '', [invalidValue('patch', JSON.stringify(value), fault)]);
 
 /**
  * Parses the patch once. The transform may run several times, once per stored version. `warnings` returns those of the
@@ -32,7 +37,6 @@ function accept(descriptor: StoredResource, name: string, result: PatchResult): 
 export function patchTransform(
   descriptor: StoredResource & { readonly bodyBytesMax?: number },
   schema: StructSchema,
-  name: string,
   type: Exclude<PatchType, 'application/apply-patch+yaml'>,
   body: Uint8Array,
   validation: FieldValidation,
@@ -48,12 +52,9 @@ export function patchTransform(
         : type === 'application/merge-patch+json'
           ? applyMergePatch(target, read.anyValue)
           : applyStrategicMergePatch(target, read.anyValue, schema);
-    const decoded = decodeObject(
-      descriptor,
-      schema,
-      { value: accept(descriptor, name, result), duplicates: read.duplicates },
-      validation,
-    );
+    const value = accept(result);
+    const { duplicates } = read;
+    const decoded = decodeObject(descriptor, schema, { value, duplicates }, validation, refusePatched(value));
     warnings = decoded.warnings;
     return decoded.object;
   };
