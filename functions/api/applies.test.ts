@@ -30,6 +30,8 @@ describe('server-side apply', () => {
       code: 201,
       body: { metadata: { labels: { zone: 'x' } }, spec: { unschedulable: true } },
     });
+    const flow = "{apiVersion: v1, kind: Node, metadata: {name: a, labels: {'zone': 'y',},},}";
+    expect(await apply(api, 'alpha', flow)).toMatchObject({ code: 200, body: { metadata: { labels: { zone: 'y' } } } });
     expect((await apply(api, 'alpha', 'a: [')).code).toBe(400);
     expect((await apply(api, 'alpha', 'a: 1\na: 2\n')).code).toBe(400);
     expect((await apply(api, 'alpha', 'just text')).code).toBe(400);
@@ -117,6 +119,20 @@ describe('server-side apply', () => {
     },
   );
 
+  it('creates no object in the place of one with a uid', async () => {
+    const named = config({});
+    expect(await apply(apiInMemory(), 'alpha', { ...named, metadata: { ...named.metadata, uid: '88e00824' } })).toEqual(
+      expect.objectContaining({
+        code: 409,
+        body: expect.objectContaining({
+          message: expect.stringContaining(
+            'the provided object specified uid 88e00824, and no existing object was found',
+          ),
+        }),
+      }),
+    );
+  });
+
   it('as a dry run stores nothing', async () => {
     const api = apiInMemory();
     expect((await apply(api, 'alpha', config({}), '&dryRun=All')).code).toBe(201);
@@ -143,6 +159,29 @@ describe('managedFields', () => {
     expect((await api.send('POST', `${NODES}?fieldManager=${'x'.repeat(129)}`, { body: node('b') })).code).toBe(422);
   });
 
+  it('are removed by an empty list, and begin again with the next apply', async () => {
+    const api = apiInMemory();
+    await apply(api, 'alpha', config({ zone: 'x' }));
+    const replaced = await api.send('PUT', `${NODES}/a`, {
+      body: node('a', { metadata: { labels: { zone: 'x' }, managedFields: [] } }),
+    });
+    expect(entriesOf(replaced.body)).toEqual([]);
+    const labels = { body: { metadata: { labels: { zone: 'y' } } }, contentType: MERGE };
+    expect(entriesOf((await api.send('PATCH', `${NODES}/a`, labels)).body)).toEqual([]);
+    const message = 'Apply failed with 1 conflict: conflict with "before-first-apply" using v1: .metadata.labels.zone';
+    expect(await apply(api, 'alpha', config({ zone: 'x' }))).toMatchObject({ code: 409, body: { message } });
+    const same = await apply(api, 'alpha', config({ zone: 'y' }));
+    expect(entriesOf(same.body).map(({ manager }) => manager)).toEqual(['alpha', 'before-first-apply']);
+  });
+
+  it('are not changed by a node that writes its status', async () => {
+    const api = apiInMemory({ groups: ['system:masters', 'system:nodes'] });
+    const created = await api.send('POST', NODES, { body: node('a') });
+    const body = { ...created.body, metadata: { ...created.body.metadata, managedFields: [{}] } };
+    const written = await api.send('PUT', `${NODES}/a/status`, { body });
+    expect(entriesOf(written.body)).toEqual(entriesOf(created.body));
+  });
+
   it('are not kept of node leases, which stay small', async () => {
     const api = apiInMemory();
     const path = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
@@ -155,7 +194,8 @@ describe('managedFields', () => {
     const applied = await api.send('PATCH', `${path}/a?fieldManager=x`, { body: lease, contentType: APPLY });
     expect(applied.code).toBe(201);
     expect(entriesOf(applied.body)).toEqual([]);
-    expect((await api.send('PATCH', `${path}/a?fieldManager=x`, { body: lease, contentType: APPLY })).code).toBe(200);
+    const other = { ...lease, spec: { holderIdentity: 'b' } };
+    expect((await api.send('PATCH', `${path}/a?fieldManager=x`, { body: other, contentType: APPLY })).code).toBe(200);
   });
 
   it('of a status report that a node makes of itself are left out', async () => {

@@ -10,7 +10,7 @@ import type { KubeObject } from '../kinds/types.ts';
 import { notSupported } from './causes.ts';
 import { decodeStrict, fieldWarnings, typeFaultMessage } from './decode.ts';
 import { type HttpRequest, isProtobuf, PROTOBUF_MEDIA_TYPE } from './http.ts';
-import { fieldFaults, inUnicode, isJsonObject, type JsonObject, parseJson } from './json.ts';
+import { fieldFaults, getMember, inUnicode, isJsonObject, type JsonObject, parseJson } from './json.ts';
 import type { ExpectedType } from './protobuf.ts';
 import type { ProtobufTable } from './protobuf-table.ts';
 import { type OptionsKind, optionsFault } from './request.ts';
@@ -156,8 +156,11 @@ export function decodeObject(
   const faults = isOnePass ? fieldFaults(text, unknownFields) : fieldWarnings(unknownFields, duplicates);
   if (validation === 'Strict') refuseFields(faults, refuse);
   const warnings = validation === 'Warn' ? faults : [];
-  const object = decoded.value as unknown as KubeObject;
-  return { object: { ...object, metadata: object.metadata ?? {} }, unknownFields, warnings };
+  const { metadata = {}, ...object } = decoded.value as unknown as KubeObject;
+  const sent = getMember(isJsonObject(read.value['metadata']) ? read.value['metadata'] : {}, 'managedFields');
+  // An empty list is no list for all other rules. Here it asks for the removal of all entries, as one empty entry does.
+  const managedFields = Array.isArray(sent) && sent.length === 0 ? { managedFields: [{}] } : {};
+  return { object: { ...object, metadata: { ...metadata, ...managedFields } }, unknownFields, warnings };
 }
 
 export type YamlResult =

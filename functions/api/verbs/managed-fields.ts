@@ -12,9 +12,9 @@ import { schemaFor } from '../../../shared/kinds/schemas.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
 import { forbiddenField, invalidValue, required } from '../../../shared/kubernetes/causes.ts';
 import { typeFaultMessage } from '../../../shared/kubernetes/decode.ts';
-import { inUnicode } from '../../../shared/kubernetes/json.ts';
+import { inUnicode, parseJson } from '../../../shared/kubernetes/json.ts';
 import { apiVersionOf } from '../../../shared/kubernetes/normal-form.ts';
-import { applyServerSide } from '../../../shared/kubernetes/patch/apply.ts';
+import type { applyServerSide } from '../../../shared/kubernetes/patch/apply.ts';
 import {
   fieldManagerFault,
   managerFromUserAgent,
@@ -25,7 +25,6 @@ import { isAskedFor } from '../../../shared/kubernetes/request.ts';
 import {
   type FieldValidation,
   type ReadYaml,
-  readJson,
   refuseFields,
   refuseTooLarge,
 } from '../../../shared/kubernetes/request-body.ts';
@@ -61,6 +60,9 @@ export function untouchedBy(descriptor: ResourceDescriptor, subresource: string)
 const contentOf = ({ fields }: StructSchema): string[] =>
   Object.keys(fields).filter((name) => !['apiVersion', 'kind', 'metadata', 'status'].includes(name));
 
+export const keepsManagedFields = (storage: ResourceStorage, namespace: string): boolean =>
+  storage.keepsManagedFields?.(namespace) !== false;
+
 /**
  * The tracking of managedFields for one write. None where the storage keeps no managedFields. None for the status that
  * nodes post: no other client applies it, and tracking would add half of the cost of a status post.
@@ -68,8 +70,10 @@ const contentOf = ({ fields }: StructSchema): string[] =>
 export function trackingOf(call: Call, storage: ResourceStorage, optionsKind: string): Pick<WriteOptions, 'track'> {
   const { target, user } = call;
   const writer = writerOf(call, optionsKind);
-  if (storage.keepsManagedFields?.(target.namespace) === false) return {};
-  if (target.subresource === 'status' && user.groups.includes(NODES_GROUP)) return {};
+  if (!keepsManagedFields(storage, target.namespace)) return {};
+  if (target.subresource === 'status' && user.groups.includes(NODES_GROUP)) {
+    return { track: (next, live) => withManagedFields(next, live?.metadata.managedFields) };
+  }
   const stored = storedAs(call.descriptor);
   const schema = schemaFor(stored);
   const ignored = untouchedBy(stored, target.subresource);
@@ -82,10 +86,17 @@ export function trackingOf(call: Call, storage: ResourceStorage, optionsKind: st
         writer: { ...writer, apiVersion: apiVersionOf(stored) },
         ignored,
       });
-      const { managedFields: _replaced, ...metadata } = next.metadata;
-      return { ...next, metadata: managedFields.length === 0 ? metadata : { ...metadata, managedFields } };
+      return withManagedFields(next, managedFields);
     },
   };
+}
+
+function withManagedFields(
+  object: KubeObject,
+  managedFields: KubeObject['metadata']['managedFields'] = [],
+): KubeObject {
+  const { managedFields: _replaced, ...metadata } = object.metadata;
+  return { ...object, metadata: managedFields.length === 0 ? metadata : { ...metadata, managedFields } };
 }
 
 export interface ApplyBody {
@@ -94,7 +105,7 @@ export interface ApplyBody {
   readonly duplicates: readonly string[];
 }
 
-/** kubectl sends JSON, which is YAML too. People and scripts send either. */
+/** kubectl sends JSON, which is YAML too, and costs less to read. People and scripts send either. */
 export async function readApplyBody(
   body: Uint8Array,
   readYaml: ReadYaml | undefined,
@@ -102,10 +113,8 @@ export async function readApplyBody(
 ): Promise<ApplyBody> {
   refuseTooLarge(body, bytesMax);
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
-  if (text.trimStart().startsWith('{')) {
-    const read = readJson(body);
-    return { applied: read.anyValue, duplicates: read.duplicates };
-  }
+  const parsed = parseJson(text);
+  if (parsed.kind === 'parsed') return { applied: parsed.value, duplicates: parsed.duplicates };
   if (readYaml === undefined) throw status.unsupportedMediaType(['application/json']);
   const read = await readYaml(text);
   if (read.kind === 'malformed') throw status.badRequest(`error decoding YAML: ${read.message}`);
@@ -126,7 +135,11 @@ export function checkApplyOptions(query: URLSearchParams, isApply: boolean): { r
   return { force: isAskedFor(query, 'force') };
 }
 
+/** Most writes are no apply: it is read when it is needed. */
+export const loadApply = async () => (await import('../../../shared/kubernetes/patch/apply.ts')).applyServerSide;
+
 export interface ApplySettings {
+  readonly applyServerSide: typeof applyServerSide;
   readonly descriptor: ResourceDescriptor;
   readonly schema: StructSchema;
   readonly writer: Writer;
@@ -135,6 +148,8 @@ export interface ApplySettings {
   /** Paths that this write does not change. */
   readonly ignored: readonly (readonly string[])[];
   readonly within: readonly RegExp[];
+  /** False: the storage keeps no managedFields. */
+  readonly isTracked: boolean;
 }
 
 /** Source of the text: k8s.io/apimachinery, pkg/util/managedfields/internal/structuredmerge.go. */
@@ -155,8 +170,8 @@ export function applied(
   body: ApplyBody,
   live: KubeObject | undefined,
 ): { readonly object: KubeObject; readonly warnings: readonly string[] } {
-  const { descriptor, schema, writer, force, validation, ignored, within } = settings;
-  const result = applyServerSide({
+  const { descriptor, schema, writer, force, validation, ignored, within, isTracked } = settings;
+  const result = settings.applyServerSide({
     schema,
     live,
     applied: body.applied,
@@ -164,6 +179,7 @@ export function applied(
     force,
     ignored,
     within,
+    isTracked,
   });
   switch (result.kind) {
     case 'malformed':

@@ -158,8 +158,13 @@ async function createInstead({
 }: Modification): Promise<WrittenObject | undefined> {
   if (whenAbsent === undefined || target.subresource !== '') throw status.notFound(descriptor, target.name);
   const object = whenAbsent();
-  const name = object.metadata.name ?? target.name;
+  const { name = target.name, uid = '' } = object.metadata;
   if (name !== target.name) throw status.nameMismatch(name, target.name);
+  if (uid !== '') {
+    // An apply to an object that was deleted since it was read. Text of apiserver's pkg/endpoints/handlers/patch.go.
+    const why = `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`;
+    throw status.conflict(descriptor, target.name, why);
+  }
   const named = { ...object, metadata: { ...object.metadata, name } };
   try {
     return await createObject(dependencies, descriptor, target, named, options);

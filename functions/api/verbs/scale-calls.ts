@@ -19,7 +19,15 @@ import type { LabelSelectorSpec } from '../../../shared/kubernetes/selectors.ts'
 import * as status from '../../../shared/kubernetes/status.ts';
 import { admitWrite } from '../admission/admit-write.ts';
 import type { ServeDependencies } from '../dependencies.ts';
-import { applied, checkApplyOptions, readApplyBody, trackingOf, undeclared, writerOf } from './managed-fields.ts';
+import {
+  applied,
+  checkApplyOptions,
+  loadApply,
+  readApplyBody,
+  trackingOf,
+  undeclared,
+  writerOf,
+} from './managed-fields.ts';
 import { modifyObject } from './modify-object.ts';
 import { readObject } from './read-object.ts';
 import { patchTypeOf } from './write-calls.ts';
@@ -120,6 +128,7 @@ async function applyScale(dependencies: ServeDependencies, call: Call, force: bo
   // As in every apply. Without the field, the manager would give up the replicas.
   if (unknownFields.length > 0) throw status.badRequest(undeclared(SCALE, object, unknownFields));
   const settings = {
+    applyServerSide: await loadApply(),
     descriptor,
     schema: schemaFor(descriptor),
     writer: writerOf(call, 'PatchOptions'),
@@ -127,6 +136,7 @@ async function applyScale(dependencies: ServeDependencies, call: Call, force: bo
     validation,
     ignored: [],
     within: [],
+    isTracked: true,
   };
   // Where replicas are absent, the manager gives up what it had applied. A zero is a value.
   const replicas = numberOf(recordOf(value['spec'])['replicas']);

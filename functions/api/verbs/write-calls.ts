@@ -26,7 +26,16 @@ import * as status from '../../../shared/kubernetes/status.ts';
 import { admitWrite } from '../admission/admit-write.ts';
 import type { ServeDependencies } from '../dependencies.ts';
 import { createObject } from './create-object.ts';
-import { applied, checkApplyOptions, readApplyBody, trackingOf, untouchedBy, writerOf } from './managed-fields.ts';
+import {
+  applied,
+  checkApplyOptions,
+  keepsManagedFields,
+  loadApply,
+  readApplyBody,
+  trackingOf,
+  untouchedBy,
+  writerOf,
+} from './managed-fields.ts';
 import { modifyObject } from './modify-object.ts';
 import { readObject } from './read-object.ts';
 import { requestToken } from './request-token.ts';
@@ -171,6 +180,7 @@ async function apply(dependencies: ServeDependencies, call: Call, force: boolean
   const { descriptor, target, request } = call;
   const body = await readApplyBody(request.body, dependencies.readYaml, descriptor.bodyBytesMax);
   const settings = {
+    applyServerSide: await loadApply(),
     descriptor,
     schema: schemaFor(descriptor),
     writer: writerOf(call, 'PatchOptions'),
@@ -178,6 +188,7 @@ async function apply(dependencies: ServeDependencies, call: Call, force: boolean
     validation: fieldValidationOf(request.query, 'PatchOptions'),
     ignored: untouchedBy(descriptor, target.subresource),
     within: descriptor.subresources.find(({ name }) => name === target.subresource)?.appliedFields ?? [],
+    isTracked: keepsManagedFields(dependencies.storageOf(descriptor), target.namespace),
   };
   let warnings: readonly string[] = [];
   const appliedTo = (live: KubeObject | undefined): KubeObject => {

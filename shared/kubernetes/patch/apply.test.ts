@@ -67,6 +67,48 @@ describe('applyServerSide', () => {
     expect((live['metadata'] as JsonObject)['managedFields']).toBeUndefined();
   });
 
+  it('assigns all that an object without managedFields has to one manager', () => {
+    const live = labelled({ zone: 'x' });
+    expect(apply('alpha', live, labelled({ zone: 'y' }))).toMatchObject({
+      kind: 'conflict',
+      message: 'Apply failed with 1 conflict: conflict with "before-first-apply" using v1: .metadata.labels.zone',
+    });
+    expect(managersOf(stored(apply('alpha', live, labelled({ zone: 'x' }))))).toEqual(['alpha', 'before-first-apply']);
+  });
+
+  describe('by kubectl, of an object that it applied by itself before', () => {
+    const LAST = 'kubectl.kubernetes.io/last-applied-configuration';
+    const appliedByClient = (labels: JsonObject, last: unknown) => ({
+      ...labelled(labels),
+      metadata: { name: 'kw-1', labels, annotations: { [LAST]: JSON.stringify(last) } },
+    });
+
+    it('takes over what has the values of that configuration, and no other value', () => {
+      const live = appliedByClient({ zone: 'x', rack: '2' }, labelled({ zone: 'x', rack: '1' }));
+      const next = labelled({ zone: 'y' });
+      expect(apply('kubectl', live, next)).toMatchObject({ kind: 'applied' });
+      expect(apply('other', live, next)).toMatchObject({ kind: 'conflict' });
+      const both = apply('kubectl', live, labelled({ zone: 'y', rack: '3' }));
+      expect(both).toMatchObject({ kind: 'conflict', causes: [{ field: '.metadata.labels.rack' }] });
+      const otherVersion = { ...labelled({ zone: 'x' }), apiVersion: 'v2' };
+      expect(apply('kubectl', appliedByClient({ zone: 'x' }, otherVersion), next)).toMatchObject({ kind: 'conflict' });
+      expect(apply('kubectl', appliedByClient({ zone: 'x' }, 'text'), next)).toMatchObject({ kind: 'conflict' });
+    });
+
+    it('writes the configuration into the annotation, for the next client-side apply', () => {
+      const live = appliedByClient({ zone: 'x' }, labelled({ zone: 'x' }));
+      const next = labelled({ zone: 'y' });
+      const lastOf = (manager: string) => {
+        const { metadata } = stored(apply(manager, live, next, { force: true })) as {
+          metadata: { annotations: Record<string, string> };
+        };
+        return JSON.parse(metadata.annotations[LAST] ?? '');
+      };
+      expect(lastOf('kubectl')).toEqual(next);
+      expect(lastOf('other')).toEqual(labelled({ zone: 'x' }));
+    });
+  });
+
   it('leaves fields without an applier unchanged', () => {
     const live = decodeStrict(node, { ...labelled({ other: 'kept' }), spec: { podCIDR: '10.1.0.0/24' } }).value;
     const after = stored(apply('alpha', live, labelled({ a: '1' })));
@@ -116,6 +158,25 @@ describe('applyServerSide', () => {
     const live = stored(apply('alpha', undefined, tainted('a', 'b')));
     expect(apply('beta', live, tainted('c'))).toMatchObject({ kind: 'conflict', causes: [{ field: '.spec.taints' }] });
     expect(stored(apply('alpha', live, tainted('b')))).toMatchObject(tainted('b'));
+  });
+
+  it('removes an item with what others changed in it, unless they own the item', () => {
+    const named = (...names: string[]): JsonObject => ({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'p' },
+      spec: { containers: names.map((name) => ({ name, image: 'i' })) },
+    });
+    const containersOf = (object: JsonObject) =>
+      ((object['spec'] as JsonObject)['containers'] as JsonObject[]).map(({ name }) => name);
+    const live = stored(apply('alpha', undefined, named('a', 'b'), { schema: pod }), pod);
+    const [first, second] = (live['spec'] as JsonObject)['containers'] as JsonObject[];
+    const next = { ...live, spec: { containers: [{ ...first, workingDir: '/w' }, second] } };
+    const managedFields = trackUpdate({ schema: pod, live, next, writer: by('editor') });
+    const edited = { ...next, metadata: { ...(live['metadata'] as JsonObject), managedFields } };
+    expect(containersOf(stored(apply('alpha', edited, named('b'), { schema: pod }), pod))).toEqual(['b']);
+    const shared = stored(apply('beta', live, named('a'), { schema: pod }), pod);
+    expect(containersOf(stored(apply('alpha', shared, named('b'), { schema: pod }), pod)).sort()).toEqual(['a', 'b']);
   });
 
   it('owns items of a keyed list one by one', () => {

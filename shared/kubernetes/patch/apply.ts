@@ -1,5 +1,5 @@
 import { decodeStrict, type TypeFault } from '../decode.ts';
-import { cloneJson, getMember, isJsonObject, type JsonObject, nestsDeeperThan, setMember } from '../json.ts';
+import { cloneJson, getMember, isJsonObject, type JsonObject, nestsDeeperThan, parseJson, setMember } from '../json.ts';
 import { type ListSchema, memberSchema, type Schema, type StructSchema } from '../schema.ts';
 import {
   changesOf,
@@ -37,6 +37,8 @@ export interface ApplyRequest {
   readonly force: boolean;
   /** Paths that this write does not change: `[['status']]` on the object, `[['spec']]` on its status. */
   readonly ignored?: readonly (readonly string[])[];
+  /** False: the storage keeps no managedFields, and what is stored has no manager. */
+  readonly isTracked?: boolean;
   /** The part of the fields that this write changes, by the keys that lead to it. Absent: all that is not ignored. */
   readonly within?: readonly RegExp[];
 }
@@ -68,13 +70,17 @@ export type ApplyResult =
  * - A field that the manager applied before and now omits is removed, unless another manager owns it too.
  * - A change of a field that another manager owns is a conflict, unless `force` is set.
  * - Two managers that apply the same value share the field.
+ * - An object that has no managedFields has had one manager before its first apply.
+ * - kubectl may take over what `kubectl apply` without `--server-side` wrote, if it has not changed since. It also
+ *   writes the annotation with the last applied configuration.
  *
  * The arguments are not changed.
  *
- * Source: Kubernetes documentation, "Server-Side Apply".
+ * Source: Kubernetes documentation, "Server-Side Apply"; apimachinery, pkg/util/managedfields/internal, files
+ * skipnonapplied.go, lastappliedmanager.go and lastappliedupdater.go.
  */
 export function applyServerSide(request: ApplyRequest): ApplyResult {
-  const { schema, live, writer, ignored = [], within = [] } = request;
+  const { schema, live, writer, ignored = [], within = [], isTracked = true } = request;
   if (!isJsonObject(request.applied)) return malformed('an apply configuration must be an object');
   if (nestsDeeperThan(request.applied, PATCH_DEPTH_MAX)) {
     return malformed(`an apply configuration nests at most ${PATCH_DEPTH_MAX} levels deep`);
@@ -91,7 +97,8 @@ export function applyServerSide(request: ApplyRequest): ApplyResult {
   const applied = withoutPaths(decoded.value, ignored);
 
   const applier = { ...writer, operation: 'Apply' as const };
-  const ownerships = (live === undefined ? undefined : readManagedFields(managedFieldsOf(live))) ?? [];
+  const known = live === undefined ? [] : readManagedFields(managedFieldsOf(live));
+  const ownerships = known ?? (live !== undefined && isTracked ? [beforeApply(request, live)] : []);
   const previous = ownerships.find((ownership) => isEntryOf(ownership, applier));
   const others = ownerships.filter((ownership) => ownership !== previous);
   const fields = partOf(fieldSetOf(schema, applied, ignored), within);
@@ -106,14 +113,58 @@ export function applyServerSide(request: ApplyRequest): ApplyResult {
   const [changed, removed] = [partOf(changes.changed, within), partOf(changes.removed, within)];
   // A field applied with an empty value (false, []) is absent from the normalised object. That is a change too.
   const contested = union(changed, intersection(removed, fields));
+  const own = live === undefined || writer.manager !== KUBECTL ? EMPTY_FIELD_SET : appliedBefore(request, live);
   const conflicts = others
-    .map((ownership) => ({ ownership, fields: intersection(ownership.fields, contested) }))
+    .map((ownership) => ({ ownership, fields: difference(intersection(ownership.fields, contested), own) }))
     .filter((conflict) => !isEmptySet(conflict.fields));
   if (conflicts.length > 0 && !request.force) return conflictOf(conflicts);
 
   const left = withoutFields(others, union(changed, removed));
   setManagedFields(object, writeManagedFields([...left, ...entryOf(previous, applier, fields)]));
+  if (writer.manager === KUBECTL) keepLastApplied(object, request.applied);
   return { kind: 'applied', object, unknownFields: decoded.unknownFields };
+}
+
+const KUBECTL = 'kubectl';
+const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+
+/** The manager of all that the object had before anybody applied it. */
+const beforeApply = ({ schema, writer, ignored }: ApplyRequest, live: Readonly<JsonObject>): Ownership => ({
+  ...writer,
+  manager: 'before-first-apply',
+  operation: 'Update',
+  fields: fieldSetOf(schema, live, ignored),
+});
+
+function annotationsOf(object: Readonly<JsonObject>): JsonObject | undefined {
+  const metadata = getMember(object, 'metadata');
+  const annotations = isJsonObject(metadata) ? getMember(metadata, 'annotations') : undefined;
+  return isJsonObject(annotations) ? annotations : undefined;
+}
+
+function lastAppliedText(object: Readonly<JsonObject>): string {
+  const annotations = annotationsOf(object);
+  const text = annotations && getMember(annotations, LAST_APPLIED);
+  return typeof text === 'string' ? text : '';
+}
+
+/** Fields of the last configuration that kubectl applied by itself, as far as they still have those values. */
+function appliedBefore({ schema, writer, ignored }: ApplyRequest, live: Readonly<JsonObject>): FieldSet {
+  const parsed = parseJson(lastAppliedText(live));
+  if (parsed.kind === 'malformed' || !isJsonObject(parsed.value)) return EMPTY_FIELD_SET;
+  const last = parsed.value;
+  if (getMember(last, 'apiVersion') !== writer.apiVersion) return EMPTY_FIELD_SET;
+  const { changed, removed } = changesOf(schema, last, live, ignored);
+  return difference(fieldSetOf(schema, last, ignored), union(changed, removed));
+}
+
+/** In place. Without it, a later client-side apply would compare with a configuration that was replaced since. */
+function keepLastApplied(object: JsonObject, applied: Readonly<JsonObject>): void {
+  const annotations = annotationsOf(object);
+  if (annotations === undefined || lastAppliedText(object) === '') return;
+  const configuration = cloneJson(applied);
+  delete annotationsOf(configuration)?.[LAST_APPLIED];
+  annotations[LAST_APPLIED] = `${JSON.stringify(configuration)}\n`;
 }
 
 function malformed(message: string): ApplyResult {
@@ -195,8 +246,9 @@ function mergeList(schema: ListSchema, live: readonly unknown[], applied: readon
 }
 
 /**
- * Removes fields from an object, in place. A removed map key, list item or empty object is removed with its contents,
- * unless a field within it is wanted.
+ * Removes fields from an object, in place. A map key or list item is removed with all that others have set in it,
+ * unless they own the key or item itself; a field of a struct only when none within it is wanted.
+ * Source: structured-merge-diff, merge/update.go, prune and addBackOwnedItems.
  */
 function removeFields(schema: Schema | undefined, value: unknown, unwanted: FieldSet, wanted: FieldSet): void {
   if (isEmptySet(unwanted)) return;
@@ -205,7 +257,7 @@ function removeFields(schema: Schema | undefined, value: unknown, unwanted: Fiel
       const name = key.slice(2);
       if (!key.startsWith('f:') || !Object.hasOwn(value, name)) continue;
       const kept = wanted.children.get(key) ?? EMPTY_FIELD_SET;
-      if (child.owned && isEmptySet(kept)) delete value[name];
+      if (child.owned && (schema?.kind === 'map' || isEmptySet(kept))) delete value[name];
       else removeFields(memberSchema(schema, name), value[name], child, kept);
     }
   } else if (Array.isArray(value) && schema?.kind === 'list') {
@@ -220,8 +272,8 @@ function removeItems(schema: ListSchema, items: unknown[], unwanted: FieldSet, w
     const key = keys[index] ?? '';
     const child = unwanted.children.get(key);
     if (child === undefined) return true;
+    if (child.owned) return false;
     const kept = wanted.children.get(key) ?? EMPTY_FIELD_SET;
-    if (child.owned && isEmptySet(kept)) return false;
     removeFields(schema.items, item, withoutKeys(child, schema.mapKeys), kept);
     return true;
   });

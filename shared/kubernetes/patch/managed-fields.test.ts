@@ -7,7 +7,6 @@ import {
   fieldManagerFault,
   managerFromUserAgent,
   readManagedFields,
-  resetsManagedFields,
   trackUpdate,
   UPDATE_MANAGERS_MAX,
 } from './managed-fields.ts';
@@ -102,10 +101,25 @@ describe('trackUpdate', () => {
     const update = (managedFields: unknown) =>
       trackUpdate({ schema: node, live, next: withManaged(bare, managedFields), writer: writer('two') });
     expect(update([{}])).toEqual([]);
-    expect(update([])).toEqual([]);
+    expect(update([])).toEqual(created);
     expect(update(undefined)).toEqual(created);
     expect(update([{ operation: 'Nonsense' }])).toEqual(created);
-    expect(resetsManagedFields([{}, {}])).toBe(false);
+    expect(update([{}, {}])).toEqual(created);
+  });
+
+  it('keeps none for an update of an object that has none', () => {
+    const labelled = { ...bare, metadata: { labels: { a: '1' } } };
+    expect(trackUpdate({ schema: node, live: bare, next: labelled, writer: writer('one') })).toEqual([]);
+    expect(trackUpdate({ schema: node, live: undefined, next: labelled, writer: writer('one') })).toHaveLength(1);
+  });
+
+  it('ignores those that a client sends to a subresource', () => {
+    const created = trackUpdate({ schema: node, live: undefined, next: bare, writer: writer('one') });
+    const live = withManaged(bare, created);
+    const status = { ...writer('two'), subresource: 'status' };
+    for (const sent of [[{}], [{ ...created[0], manager: 'forged' }]]) {
+      expect(trackUpdate({ schema: node, live, next: withManaged(bare, sent), writer: status })).toEqual(created);
+    }
   });
 
   it('accepts managed fields that a client edited, as kubectl does to migrate from client-side apply', () => {
@@ -123,17 +137,18 @@ describe('trackUpdate', () => {
   });
 
   it('puts the oldest entries together once there are too many', () => {
-    let live = bare;
+    let live: JsonObject | undefined;
     for (let index = 0; index < UPDATE_MANAGERS_MAX + 5; index += 1) {
-      const labels = { ...((live['metadata'] as JsonObject)['labels'] as JsonObject), [`l${index}`]: '1' };
-      const next = { ...live, metadata: { ...(live['metadata'] as JsonObject), labels } };
+      const metadata = (live ?? bare)['metadata'] as JsonObject;
+      const labels = { ...(metadata['labels'] as JsonObject), [`l${index}`]: '1' };
+      const next = { ...bare, metadata: { ...metadata, labels } };
       const time = `2026-11-20T12:00:${String(index).padStart(2, '0')}Z`;
       live = withManaged(next, trackUpdate({ schema: node, live, next, writer: writer(`m${index}`, time) }));
     }
-    const entries = readManagedFields((live['metadata'] as JsonObject)['managedFields']) ?? [];
+    const entries = readManagedFields((live!['metadata'] as JsonObject)['managedFields']) ?? [];
     expect(entries).toHaveLength(UPDATE_MANAGERS_MAX);
     expect(entries[0]).toMatchObject({ manager: 'ancient-changes' });
-    expect(entries.flatMap(({ fields }) => pathsOf(fields))).toHaveLength(UPDATE_MANAGERS_MAX + 5);
+    expect(entries.flatMap(({ fields }) => pathsOf(fields))).toHaveLength(UPDATE_MANAGERS_MAX + 7);
   });
 
   it('stays small on a lease that is renewed', () => {

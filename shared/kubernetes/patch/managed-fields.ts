@@ -57,25 +57,26 @@ export interface TrackedUpdate {
  * The managedFields after a create, update or patch: the writer owns the fields that it changed, and no manager owns a
  * removed field.
  *
- * A client may send its own managedFields. `[{}]` and `[]` remove all entries. Without a readable list the stored
- * managedFields are used. Unchanged entries keep their time, so a write without a change does not change managedFields.
+ * A client may send its own managedFields, but not to a subresource. `[{}]` removes all entries of a stored object, and
+ * they begin again with its next apply. Without a readable list the stored managedFields are used. Unchanged entries
+ * keep their time, so a write without a change does not change managedFields.
+ *
+ * Source: apimachinery, pkg/util/managedfields/internal/fieldmanager.go and skipnonapplied.go.
  *
  * @returns the new list, `[]` for none
  */
 export function trackUpdate({ schema, live, next, writer, ignored = [] }: TrackedUpdate): JsonObject[] {
-  const sent = managedFieldsOf(next);
-  if (resetsManagedFields(sent)) return [];
-  const ownerships =
-    readManagedFields(sent) ?? readManagedFields(live === undefined ? [] : managedFieldsOf(live)) ?? [];
+  const sent = writer.subresource === '' ? managedFieldsOf(next) : undefined;
+  const stored = live === undefined || resetsManagedFields(sent) ? undefined : managedFieldsOf(live);
+  const ownerships = readManagedFields(sent) ?? readManagedFields(stored) ?? [];
+  if (live !== undefined && ownerships.length === 0) return [];
   const changes = changesOf(schema, live, next, ignored);
   return writeManagedFields(takeOver(ownerships, { ...writer, operation: 'Update' }, changes));
 }
 
-/** Whether a client removes all managedFields: it sends an empty list or one empty entry. */
-export function resetsManagedFields(sent: unknown): boolean {
-  if (!Array.isArray(sent) || sent.length > 1) return false;
-  return sent.every((entry) => isJsonObject(entry) && Object.keys(entry).length === 0);
-}
+/** Whether a client removes all managedFields: it sends one empty entry. decodeObject makes one of an empty list. */
+const resetsManagedFields = (sent: unknown): boolean =>
+  Array.isArray(sent) && sent.length === 1 && isJsonObject(sent[0]) && Object.keys(sent[0]).length === 0;
 
 /** Makes the writer the owner of the changed fields, and removes them from all others. */
 function takeOver(
