@@ -6,8 +6,48 @@ import { apiInMemory } from '../../test/support/api-in-memory.ts';
 import { APPLICATION_OBJECTS } from '../../test/support/application-objects.ts';
 import { expectDocumented, markdownTable } from '../../test/support/documented.ts';
 import { qualifiedResource } from '../kubernetes/status.ts';
-import { type Effect, effectOf, KIND_EFFECTS } from './effects.ts';
+import { type Effect, effectOf, KIND_EFFECTS, type KindEffect } from './effects.ts';
 import { resources } from './registry.ts';
+
+/** What happens, by the first of the kinds: cells of docs/clients.md, with the links of that page. */
+const DOCUMENTED: Readonly<Record<string, string>> = {
+  nodes: 'a Node without heartbeats is marked and tainted, and its pods are evicted',
+  pods: '[scheduled](scheduler.md), and run by [agents](agent.md) and kubelets',
+  'deployments.apps': '[they make and replace pods](workloads.md); the claims of a StatefulSet too',
+  'validatingadmissionpolicies.admissionregistration.k8s.io':
+    '[evaluated for writes through the API](admission-policies.md)',
+  'poddisruptionbudgets.policy': 'v1 and v1beta1; evaluated at evictions; [status](workloads.md#poddisruptionbudgets)',
+  resourcequotas: 'enforced; a namespace without them costs nothing',
+  namespaces:
+    'each has the account `default` and the ConfigMap `kube-root-ca.crt` with the authorities of the endpoint',
+  'runtimeclasses.node.k8s.io': 'a pod gets overhead, node selector and tolerations of its class',
+  serviceaccounts: 'sign in with [tokens](access.md#service-accounts); each pod has one, with a volume of its token',
+  'roles.rbac.authorization.k8s.io': '[evaluated](access.md#roles); aggregated; checked against escalation',
+  'certificatesigningrequests.certificates.k8s.io':
+    'signed by `nodekeeper serve` ([one-machine.md](one-machine.md#certificates)); on AWS stored and approved, and nothing is signed',
+  endpoints:
+    'of Services with a selector written from their pods; other Endpoints stored as sent, and mirrored into EndpointSlices; `default/kubernetes` has the address of `--listen`; on AWS, and on loopback, that of its Service',
+  services:
+    'an address of 10.96.0.0/16, node ports of 30000–32767, and Endpoints; [routed](services.md) by agents with `services.enabled`, and by kube-proxy',
+  persistentvolumes: '[bound](volumes.md); class `local` makes directories on machines with an agent',
+  'volumeattachments.storage.k8s.io':
+    'written by kubelets and CSI drivers; volumes that no pod uses are detached from dead nodes',
+  'agentreleases.nodekeeper.dev': 'versions that [agents install themselves](agent.md#updates)',
+  'sitepolicies.nodekeeper.dev':
+    'pods that [the hub of a site may move](hub.md#pods-that-may-move-without-the-cluster)',
+  'nodeidentities.nodekeeper.dev': 'who may sign in [as a node](security.md)',
+  configmaps: 'stored; nodes read what their pods refer to',
+  events: 'one object in two forms, for an hour',
+  'controllerrevisions.apps': 'stored',
+  'nodes.metrics.k8s.io': 'what agents report; a kubelet reports nothing here',
+  'decisions.nodekeeper.dev': 'read-only: what the controllers [decided](explain.md), and their state',
+  'networkpolicies.networking.k8s.io':
+    'enforced by agents that [route Services](services.md#networkpolicies), for pods with an address of their own',
+  'customresourcedefinitions.apiextensions.k8s.io': '[adds a kind](custom-resources.md); conversion `None`',
+  'mutatingwebhookconfigurations.admissionregistration.k8s.io':
+    '[called](admission-policies.md#webhooks) by `nodekeeper serve`; refused on AWS',
+};
+const whatOf = ({ kinds, what = DOCUMENTED[kinds[0] ?? ''] ?? '' }: KindEffect): string => what;
 
 const shortName = (kind: string): string => (kind.endsWith('.metrics.k8s.io') ? kind : (kind.split('.')[0] ?? ''));
 const namesOf = (kinds: readonly string[]): string => [...new Set(kinds.map(shortName))].join(', ');
@@ -45,7 +85,7 @@ describe('the table of kinds', () => {
   });
 
   it('is in the documentation', () => {
-    const rows = KIND_EFFECTS.map(({ kinds, effect, what }) => [namesOf(kinds), effect, what]);
+    const rows = KIND_EFFECTS.map((each) => [namesOf(each.kinds), each.effect, whatOf(each)]);
     expectDocumented('docs/clients.md', 'kinds', markdownTable([['kinds', 'effect', 'what happens'], ...rows]));
     const summary = [
       ['what happens', 'kinds'],
@@ -57,7 +97,10 @@ describe('the table of kinds', () => {
     expectDocumented('docs/kubectl.md', 'kinds-by-effect', markdownTable(summary));
     const notYet = KIND_EFFECTS.filter(({ effect, warning }) => effect === 'empty' || warning !== undefined);
     // Links of docs, from the root.
-    const lines = notYet.map(({ kinds, what }) => [namesOf(kinds), what.replaceAll(/\]\((?=[\w-]+\.md)/g, '](docs/')]);
+    const lines = notYet.map((each) => [
+      namesOf(each.kinds),
+      whatOf(each).replaceAll(/\]\((?=[\w-]+\.md)/g, '](docs/'),
+    ]);
     expectDocumented('README.md', 'not-yet', markdownTable([['kinds', 'what happens'], ...lines]));
   });
 });

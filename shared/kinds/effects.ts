@@ -20,8 +20,8 @@ export interface KindEffect {
   readonly effect: Effect;
   /** Agents that route Services act on it. A creation while there are none is that of an unenforced kind. */
   readonly byServiceReaders?: true;
-  /** A cell of docs/clients.md. Links are those of that page. */
-  readonly what: string;
+  /** Why nothing acts on it, in refusals. A kind that is `unenforced` or `empty` has it. */
+  readonly what?: string;
   /** Sent with the answer to a creation. A kind that is, or may be, `unenforced` has one. */
   readonly warning?: string;
   /** The same, where no controller signs certificates. */
@@ -36,12 +36,10 @@ export const KIND_EFFECTS: readonly KindEffect[] = [
   {
     kinds: ['nodes', 'leases.coordination.k8s.io'],
     effect: 'acts',
-    what: 'a Node without heartbeats is marked and tainted, and its pods are evicted',
   },
   {
     kinds: ['pods', 'priorityclasses.scheduling.k8s.io'],
     effect: 'acts',
-    what: '[scheduled](scheduler.md), and run by [agents](agent.md) and kubelets',
   },
   {
     kinds: [
@@ -54,7 +52,6 @@ export const KIND_EFFECTS: readonly KindEffect[] = [
       'cronjobs.batch',
     ],
     effect: 'acts',
-    what: '[they make and replace pods](workloads.md); the claims of a StatefulSet too',
   },
   {
     kinds: [
@@ -64,32 +61,26 @@ export const KIND_EFFECTS: readonly KindEffect[] = [
       'mutatingadmissionpolicybindings.admissionregistration.k8s.io',
     ],
     effect: 'acts',
-    what: '[evaluated for writes through the API](admission-policies.md)',
   },
   {
     kinds: ['poddisruptionbudgets.policy'],
     effect: 'acts',
-    what: 'v1 and v1beta1; evaluated at evictions; [status](workloads.md#poddisruptionbudgets)',
   },
   {
     kinds: ['resourcequotas', 'limitranges'],
     effect: 'acts',
-    what: 'enforced; a namespace without them costs nothing',
   },
   {
     kinds: ['namespaces'],
     effect: 'acts',
-    what: 'each has the account `default` and the ConfigMap `kube-root-ca.crt` with the authorities of the endpoint',
   },
   {
     kinds: ['runtimeclasses.node.k8s.io'],
     effect: 'acts',
-    what: 'a pod gets overhead, node selector and tolerations of its class',
   },
   {
     kinds: ['serviceaccounts'],
     effect: 'acts',
-    what: 'sign in with [tokens](access.md#service-accounts); each pod has one, with a volume of its token',
   },
   {
     kinds: [
@@ -99,54 +90,45 @@ export const KIND_EFFECTS: readonly KindEffect[] = [
       'clusterrolebindings.rbac.authorization.k8s.io',
     ],
     effect: 'acts',
-    what: '[evaluated](access.md#roles); aggregated; checked against escalation',
   },
   {
     kinds: ['certificatesigningrequests.certificates.k8s.io'],
     effect: 'acts',
-    what: 'signed by `nodekeeper serve` ([one-machine.md](one-machine.md#certificates)); on AWS stored and approved, and nothing is signed',
     warningUnlessSigned: 'nothing signs certificates here: nodekeeper join-command prints how a machine joins',
   },
   {
     kinds: ['endpoints', 'endpointslices.discovery.k8s.io'],
     effect: 'acts',
-    what: 'of Services with a selector written from their pods; other Endpoints stored as sent, and mirrored into EndpointSlices; `default/kubernetes` has the address of `--listen`; on AWS, and on loopback, that of its Service',
   },
   {
     kinds: ['services'],
     effect: 'acts',
-    what: 'an address of 10.96.0.0/16, node ports of 30000–32767, and Endpoints; [routed](services.md) by agents with `services.enabled`, and by kube-proxy',
     warning: 'the address of the Service is routed only on nodes with services.enabled or kube-proxy',
   },
   {
     kinds: ['persistentvolumes', 'persistentvolumeclaims', 'storageclasses.storage.k8s.io'],
     effect: 'acts',
-    what: '[bound](volumes.md); class `local` makes directories on machines with an agent',
   },
   {
     kinds: ['volumeattachments.storage.k8s.io', 'csinodes.storage.k8s.io'],
     effect: 'acts',
-    what: 'written by kubelets and CSI drivers; volumes that no pod uses are detached from dead nodes',
   },
   {
     kinds: ['agentreleases.nodekeeper.dev'],
     effect: 'acts',
-    what: 'versions that [agents install themselves](agent.md#updates)',
   },
   {
     kinds: ['sitepolicies.nodekeeper.dev'],
     effect: 'acts',
-    what: 'pods that [the hub of a site may move](hub.md#pods-that-may-move-without-the-cluster)',
   },
   {
     kinds: ['nodeidentities.nodekeeper.dev', 'bootstraptokens.nodekeeper.dev'],
     effect: 'acts',
-    what: 'who may sign in [as a node](security.md)',
   },
-  { kinds: ['configmaps', 'secrets'], effect: 'data', what: 'stored; nodes read what their pods refer to' },
-  { kinds: ['events', 'events.events.k8s.io'], effect: 'data', what: 'one object in two forms, for an hour' },
-  { kinds: ['controllerrevisions.apps', 'podtemplates'], effect: 'data', what: 'stored' },
-  { kinds: ['nodes.metrics.k8s.io'], effect: 'data', what: 'what agents report; a kubelet reports nothing here' },
+  { kinds: ['configmaps', 'secrets'], effect: 'data' },
+  { kinds: ['events', 'events.events.k8s.io'], effect: 'data' },
+  { kinds: ['controllerrevisions.apps', 'podtemplates'], effect: 'data' },
+  { kinds: ['nodes.metrics.k8s.io'], effect: 'data' },
   {
     kinds: ['pods.metrics.k8s.io'],
     effect: 'empty',
@@ -161,13 +143,11 @@ export const KIND_EFFECTS: readonly KindEffect[] = [
       'componentstatuses',
     ],
     effect: 'data',
-    what: 'read-only: what the controllers [decided](explain.md), and their state',
   },
   {
     kinds: ['networkpolicies.networking.k8s.io'],
     effect: 'acts',
     byServiceReaders: true,
-    what: 'enforced by agents that [route Services](services.md#networkpolicies), for pods with an address of their own',
     warning: NOT_ENFORCED,
   },
   {
@@ -191,7 +171,6 @@ export const KIND_EFFECTS: readonly KindEffect[] = [
   {
     kinds: ['customresourcedefinitions.apiextensions.k8s.io'],
     effect: 'acts',
-    what: '[adds a kind](custom-resources.md); conversion `None`',
   },
   {
     kinds: ['apiservices.apiregistration.k8s.io'],
@@ -204,7 +183,6 @@ export const KIND_EFFECTS: readonly KindEffect[] = [
       'validatingwebhookconfigurations.admissionregistration.k8s.io',
     ],
     effect: 'acts',
-    what: '[called](admission-policies.md#webhooks) by `nodekeeper serve`; refused on AWS',
   },
 ];
 
