@@ -31,7 +31,6 @@ import { refuseSigningRequests } from './access/signing-requester.ts';
 import { policyEnforcers } from './admission/policy-enforcers.ts';
 import { answerNodeVolumes } from './agents/node-volumes.ts';
 import { releaseHolders } from './agents/release-holders.ts';
-import { answerSiteMove } from './agents/site-moves.ts';
 import { apiAnswers } from './answers.ts';
 import type { AcceptNodeSession } from './connections/node-sessions.ts';
 import type { OpenConnection } from './connections/pod-connection.ts';
@@ -129,7 +128,10 @@ function serveDependencies(options: ApiOptions): ServeDependencies {
       return await answerMetrics(source)(request);
     },
     selfReview: answerSelfReviews(authorizer),
-    siteMoves: (asked) => answerSiteMove({ ...dependencies, ledger: factLedger(options.items, policy) }, asked),
+    async siteMoves(asked) {
+      const { answerSiteMove } = await import('./agents/site-moves.ts');
+      return await answerSiteMove({ ...dependencies, ledger: factLedger(options.items, policy) }, asked);
+    },
   };
   return dependencies;
 }

@@ -234,6 +234,46 @@ describe('a changed pod', () => {
     expect(complaints(update(spec), old)).toEqual([expect.stringMatching(text)]);
   });
 
+  describe('with scheduling gates', () => {
+    const zone = { key: 'zone', operator: 'In', values: ['a'] };
+    const disk = { key: 'disk', operator: 'Exists' };
+    const terms = (...nodeSelectorTerms: Json[]) => ({
+      affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } } },
+    });
+    const gates = { schedulingGates: [{ name: 'example.com/a' }] };
+    const selected = { nodeSelector: { os: 'linux' } };
+    const complaintsOf = (before: Json, after: Json) => {
+      const was = create({ ...gates, ...before });
+      const spec = { ...was.spec, ...after };
+      return complaints(pods.prepareForUpdate({ ...was, spec }, was, { nowMs, subresource: '' }), was);
+    };
+
+    it.each<[string, Json, Json]>([
+      ['a node selector', {}, selected],
+      ['more of it', selected, { nodeSelector: { os: 'linux', zone: 'a' } }],
+      ['a node affinity', {}, terms({ matchExpressions: [zone] })],
+      ['more of a term', terms({ matchExpressions: [zone] }), terms({ matchExpressions: [zone, disk] })],
+    ])('gets %s', (_what, before, after) => {
+      expect(complaintsOf(before, after)).toEqual([]);
+    });
+
+    const requiredDuringSchedulingIgnoredDuringExecution = [{ labelSelector: {}, topologyKey: 'zone' }];
+    const nearPods = { affinity: { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution } } };
+    const only = /^spec\..*: only additions are allowed \(no mutations or deletions\)$/;
+    it.each<[string, Json, Json, RegExp]>([
+      ['another value in its node selector', selected, { nodeSelector: { os: 'windows' } }, only],
+      ['less of a term', terms({ matchExpressions: [zone, disk] }), terms({ matchExpressions: [disk] }), only],
+      ['a second term', terms({ matchExpressions: [zone] }), terms({ matchExpressions: [zone] }, {}), /no additions/],
+      ['another affinity than to nodes', {}, nearPods, /^spec: Forbidden: pod updates may not/],
+    ])('does not get %s', (_what, before, after, text) => {
+      expect(complaintsOf(before, after)).toEqual([expect.stringMatching(text)]);
+    });
+  });
+
+  it('may not get a node selector without scheduling gates', () => {
+    expect(complaints(update({ nodeSelector: { os: 'linux' } }), old)).toEqual([expect.stringMatching(/^spec: Forb/)]);
+  });
+
   it('keeps its default tolerations: removed ones are added again', () => {
     expect(update({ tolerations: [] }).spec?.['tolerations']).toEqual([notReady(300), unreachable(300)]);
   });

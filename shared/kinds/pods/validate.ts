@@ -41,6 +41,7 @@ import type {
   Container,
   ContainerPort,
   KubePod,
+  NodeSelectorTerm,
   PodSpec,
   ResourceList,
   ResourceRequirements,
@@ -435,13 +436,14 @@ function validateScalars(spec: PodSpec): Cause[] {
 const IMMUTABLE_TEXT =
   'pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)';
 
-/** The spec without the fields that an update may change. */
-function immutableSpec(spec: PodSpec): PodSpec {
+/** The spec without the fields that an update may change. `isGated`: the pod has scheduling gates. */
+function immutableSpec(spec: PodSpec, isGated: boolean): PodSpec {
   const { activeDeadlineSeconds: _deadline, tolerations: _tolerations, schedulingGates: _gates, ...fixed } = spec;
   const withoutImages = (containers: readonly Container[] = []): Container[] =>
     containers.map(({ image: _image, ...container }) => container);
+  const { nodeSelector: _selector, affinity: { nodeAffinity: _nodes, ...affinity } = {}, ...elsewhere } = fixed;
   return {
-    ...fixed,
+    ...(isGated ? { ...elsewhere, affinity } : fixed),
     containers: withoutImages(spec.containers),
     initContainers: withoutImages(spec.initContainers),
   };
@@ -450,6 +452,40 @@ function immutableSpec(spec: PodSpec): PodSpec {
 /** The same text for tolerations that differ at most in their tolerationSeconds. */
 const exceptSeconds = ({ key, operator, value, effect }: Toleration): string =>
   JSON.stringify([key, operator, value, effect].map((each) => each ?? ''));
+
+const ADDITIONS_ONLY = 'only additions are allowed (no mutations or deletions)';
+const TERMS = 'spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms';
+
+const requiredTerms = ({ affinity }: PodSpec): readonly NodeSelectorTerm[] =>
+  affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
+
+const LISTS = ['matchExpressions', 'matchFields'] as const;
+
+/** A term without requirements matches no node, so it may get none. */
+function isTightened(next: NodeSelectorTerm, old: NodeSelectorTerm): boolean {
+  const isEmpty = LISTS.every((list) => (old[list] ?? []).length === 0);
+  return LISTS.every((list) => {
+    const [after, before] = [next[list] ?? [], old[list] ?? []];
+    return sameJson(isEmpty ? after : after.slice(0, before.length), before);
+  });
+}
+
+/** A pod with scheduling gates may come to fit fewer nodes. Source: pkg/apis/core/validation (ValidatePodUpdate). */
+function validateGatedUpdate(next: PodSpec, old: PodSpec): Cause[] {
+  const { nodeSelector = {} } = next;
+  const isKept = Object.entries(old.nodeSelector ?? {}).every(([key, value]) => nodeSelector[key] === value);
+  const causes = isKept ? [] : [invalidValue('spec.nodeSelector', nodeSelector, ADDITIONS_ONLY)];
+  const [terms, before] = [requiredTerms(next), requiredTerms(old)];
+  if (before.length === 0) return causes;
+  if (terms.length !== before.length) {
+    const why = 'no additions/deletions to non-empty NodeSelectorTerms list are allowed';
+    return [...causes, invalidValue(TERMS, terms, why)];
+  }
+  const changed = terms.flatMap((term, index) =>
+    isTightened(term, before[index]!) ? [] : [invalidValue(`${TERMS}[${index}]`, term, ADDITIONS_ONLY)],
+  );
+  return [...causes, ...changed];
+}
 
 function validateSpecUpdate(next: PodSpec, old: PodSpec): Cause[] {
   const causes: Cause[] = [];
@@ -486,9 +522,12 @@ function validateSpecUpdate(next: PodSpec, old: PodSpec): Cause[] {
     }
   }
   if (sameJson(next, old)) return causes;
+  const isGated = oldGates.size > 0;
+  if (isGated) causes.push(...validateGatedUpdate(next, old));
   const [oldClass, nextClass] = [qosClassOf(old), qosClassOf(next)];
   if (oldClass !== nextClass) causes.push(invalidValue('metadata', oldClass, 'Pod QoS is immutable'));
-  if (!sameJson(immutableSpec(next), immutableSpec(old))) causes.push(forbiddenField('spec', IMMUTABLE_TEXT));
+  if (!sameJson(immutableSpec(next, isGated), immutableSpec(old, isGated)))
+    causes.push(forbiddenField('spec', IMMUTABLE_TEXT));
   return causes;
 }
 
