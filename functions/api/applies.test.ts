@@ -159,6 +159,24 @@ describe('managedFields', () => {
     expect((await api.send('POST', `${NODES}?fieldManager=${'x'.repeat(129)}`, { body: node('b') })).code).toBe(422);
   });
 
+  it('have no owner for what admission adds to a pod', async () => {
+    const api = apiInMemory();
+    const body = { metadata: { name: 'a' }, spec: { containers: [{ name: 'c', image: 'i' }] } };
+    const { body: pod } = await api.send('POST', '/api/v1/namespaces/default/pods', { body });
+    expect(pod.spec).toMatchObject({ serviceAccountName: 'default', priority: 0, tolerations: expect.any(Array) });
+    const [{ 'f:spec': spec }] = entriesOf(pod).map(({ fieldsV1 }) => fieldsV1);
+    expect(Object.keys(spec).toSorted()).toEqual([
+      'f:containers',
+      'f:dnsPolicy',
+      'f:enableServiceLinks',
+      'f:restartPolicy',
+      'f:schedulerName',
+      'f:securityContext',
+      'f:terminationGracePeriodSeconds',
+    ]);
+    expect(spec['f:containers']['k:{"name":"c"}']).not.toHaveProperty('f:volumeMounts');
+  });
+
   it('are removed by an empty list, and begin again with the next apply', async () => {
     const api = apiInMemory();
     await apply(api, 'alpha', config({ zone: 'x' }));

@@ -49,6 +49,8 @@ export interface PrepareContext {
   readonly runtimeClass?: KubeRuntimeClass;
   /** Only for pods: the ServiceAccount that the pod runs as. Absent: the account of the pod stays as it is. */
   readonly account?: KubeServiceAccount;
+  /** Only for pods: true adds defaults alone. What admission adds has no owner, as upstream. */
+  readonly defaultsOnly?: true;
   /** Only for PersistentVolumeClaims: name of the class of those without one. Absent: there is none. */
   readonly defaultClassName?: string;
 }

@@ -1,4 +1,5 @@
 /** POST on a collection: one new object of any kind. */
+import { defined } from '../../../shared/defined.ts';
 import type { PrepareContext, ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
 import type { ResourceTarget } from '../../../shared/kubernetes/request.ts';
@@ -16,6 +17,7 @@ import {
   WRITE_ATTEMPTS_MAX,
   type WriteOptions,
   type WrittenObject,
+  withManagedFields,
   withNamespaceOf,
   withTypeOf,
 } from './write-options.ts';
@@ -65,7 +67,7 @@ async function preparedForCreate(
   descriptor: ResourceDescriptor,
   { typed, group }: { readonly typed: KubeObject; readonly group: string },
   context: PrepareContext,
-  { nowMs, track, mutate }: WriteOptions,
+  { nowMs, user, track, mutate }: WriteOptions,
 ): Promise<KubeObject> {
   const metadata = { ...typed.metadata };
   const prefix = metadata.generateName ?? '';
@@ -76,10 +78,13 @@ async function preparedForCreate(
   delete metadata.deletionGracePeriodSeconds;
   delete metadata.selfLink;
   delete metadata.resourceVersion;
-  const withDefaults = descriptor.prepareForCreate({ ...typed, metadata }, context);
+  const named = { ...typed, metadata };
+  const withDefaults = descriptor.prepareForCreate(named, context);
   const mutated = (await mutate?.(withDefaults, undefined)) ?? withDefaults;
   const complete = mutated === withDefaults ? withDefaults : descriptor.prepareForCreate(mutated, context);
-  const prepared = track?.(complete, undefined) ?? complete;
+  // As upstream, before admission: what it adds has no owner.
+  const sent = track && descriptor.prepareForCreate(named, { nowMs, defaultsOnly: true, ...defined({ user }) });
+  const prepared = sent ? withManagedFields(complete, track(sent, undefined).metadata.managedFields) : complete;
   const causes = descriptor.validate(prepared, { operation: 'create', subresource: '', group });
   refuseInvalid(descriptor, prepared.metadata.name ?? '', causes);
   return prepared;

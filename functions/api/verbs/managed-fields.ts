@@ -31,7 +31,7 @@ import {
 import type { StructSchema } from '../../../shared/kubernetes/schema.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
-import type { WriteOptions } from './write-options.ts';
+import { type WriteOptions, withManagedFields } from './write-options.ts';
 
 export function writerOf({ request, descriptor, target, nowMs }: Call, optionsKind: string): Writer {
   const named = request.query.get('fieldManager') ?? '';
@@ -89,14 +89,6 @@ export function trackingOf(call: Call, storage: ResourceStorage, optionsKind: st
       return withManagedFields(next, managedFields);
     },
   };
-}
-
-function withManagedFields(
-  object: KubeObject,
-  managedFields: KubeObject['metadata']['managedFields'] = [],
-): KubeObject {
-  const { managedFields: _replaced, ...metadata } = object.metadata;
-  return { ...object, metadata: managedFields.length === 0 ? metadata : { ...metadata, managedFields } };
 }
 
 export interface ApplyBody {

@@ -47,6 +47,14 @@ export function resourceVersionOf({ metadata }: KubeObject): string {
   return resourceVersion === '0' ? '' : resourceVersion;
 }
 
+export function withManagedFields(
+  object: KubeObject,
+  managedFields: KubeObject['metadata']['managedFields'] = [],
+): KubeObject {
+  const { managedFields: _replaced, ...metadata } = object.metadata;
+  return { ...object, metadata: managedFields.length === 0 ? metadata : { ...metadata, managedFields } };
+}
+
 export const prepareContext = (dependencies: ApiDependencies, options: WriteOptions): PrepareContext => ({
   nowMs: options.nowMs,
   ...defined({ user: options.user }),

@@ -115,6 +115,7 @@ function nextOf(next: KubePod, old: KubePod): KubeObject {
 export const preparePod: Prepare = {
   hasGeneration: true,
   prepareForCreate(object: KubePod, context) {
+    if (context.defaultsOnly) return { ...object, spec: defaultPodSpec(object.spec) };
     const given = context.account === undefined ? object : withAccount(object, context.account);
     const defaulted = withRuntimeClass({ ...given, spec: defaultPodSpec(given.spec) }, context.runtimeClass);
     const limited = withLimitDefaults(defaulted, context.limitRanges ?? []);
