@@ -60,7 +60,7 @@ import {
   type NoteRefusal,
   refusedSignIns,
 } from '../../shared/kubernetes/log-throttle.ts';
-import { patchTransform, refusePatched } from '../../shared/kubernetes/patch/patch.ts';
+import { patchTransform, refusedPatch } from '../../shared/kubernetes/patch/patch.ts';
 import { dryRunOf, parsePath, type ResourceTarget } from '../../shared/kubernetes/request.ts';
 import {
   decodeObject,
@@ -410,7 +410,7 @@ async function patch(dependencies: Serving, beat: Beat): Promise<HttpResponse> {
   if (!isJsonObject(body)) throw status.badRequest('a patch must be a JSON object');
   // Only the members that the patch sets are validated: the stored ones are valid already.
   const read = { value: withoutNulls(body), duplicates: [] };
-  const { object } = decodeObject(LEASES, leaseSchema, read, 'Ignore', refusePatched(body));
+  const { object } = decodeObject(LEASES, leaseSchema, read, 'Ignore', (fault) => refusedPatch(body, fault));
   const isValid = validateLeaseSpec(object.spec ?? {}).length === 0;
   const change = isValid ? leaseMergePatch(target.name, body) : undefined;
   if (change?.kind !== 'change') {

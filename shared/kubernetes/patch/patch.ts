@@ -27,7 +27,7 @@ function accept(result: PatchResult): JsonObject {
 }
 
 /** As upstream, a 422 without a kind: the patch could be read, its result cannot. */
-export const refusePatched = (value: unknown) => (fault: string) =>
+export const refusedPatch = (value: unknown, fault: string) =>
   status.invalid({ group: '', kind: '' }, '', [invalidValue('patch', JSON.stringify(value), fault)]);
 
 /**
@@ -54,7 +54,9 @@ export function patchTransform(
           : applyStrategicMergePatch(target, read.anyValue, schema);
     const value = accept(result);
     const { duplicates } = read;
-    const decoded = decodeObject(descriptor, schema, { value, duplicates }, validation, refusePatched(value));
+    const decoded = decodeObject(descriptor, schema, { value, duplicates }, validation, (fault) =>
+      refusedPatch(value, fault),
+    );
     warnings = decoded.warnings;
     return decoded.object;
   };
