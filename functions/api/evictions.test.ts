@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type ApiInMemory, apiInMemory, MERGE, pod, podsIn, READY } from '../../test/support/api-in-memory.ts';
+import { DEFINITIONS, widget, widgetDefinition, widgetsIn } from '../../test/support/custom-definition.ts';
 
 const BUDGETS = '/apis/policy/v1/namespaces/default/poddisruptionbudgets';
 const PODS = podsIn('default');
@@ -173,6 +174,21 @@ describe('a budget', () => {
       code: 200,
       body: { items: [{ status: { disruptionsAllowed: 0 } }] },
     });
+  });
+
+  it('counts the pods of a custom resource by its scale', async () => {
+    const api = apiInMemory();
+    await api.send('POST', DEFINITIONS, { body: widgetDefinition() });
+    const made = await api.send('POST', widgetsIn('default'), { body: widget('w', { size: 1, replicas: 3 }) });
+    const { uid } = made.body.metadata;
+    const owner = { apiVersion: 'example.com/v1', kind: 'Widget', name: 'w', uid, controller: true };
+    await api.send('POST', PODS, {
+      body: pod('p', { metadata: { labels: { app: 'web' }, ownerReferences: [owner] } }),
+    });
+    await api.send('PATCH', `${PODS}/p/status`, { body: { status: READY }, contentType: MERGE });
+    await budget(api, 'b', { maxUnavailable: '100%' });
+    const status = { expectedPods: 3, desiredHealthy: 0, disruptionsAllowed: 1 };
+    expect((await api.send('GET', `${BUDGETS}/b`)).body.status).toMatchObject(status);
   });
 
   it('can be patched although its counts moved', async () => {

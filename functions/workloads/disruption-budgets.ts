@@ -24,13 +24,13 @@ export async function unsettledBudgets(
   dependencies: WorkloadDependencies,
   namespace: string,
 ): Promise<readonly KubePodDisruptionBudget[]> {
-  const { objects, clock } = dependencies;
+  const { clock } = dependencies;
   const budgets: readonly KubePodDisruptionBudget[] = await listObjects(dependencies, BUDGETS, namespace);
   if (budgets.length === 0) return [];
   const pods = await listObjects(dependencies, 'pods', namespace);
   const unsettled: KubePodDisruptionBudget[] = [];
   for (const budget of budgets) {
-    const expected = await expectedPodsOf(budget, pods, (owner) => objects.get(owner));
+    const expected = await expectedPodsOf(budget, pods, dependencies);
     const status = storedStatus({ budget, pods, expected, nowMs: clock.nowMs() });
     if (!jsonEqual(status, budget.status ?? {})) unsettled.push(budget);
   }
@@ -44,7 +44,7 @@ async function attemptSync(dependencies: WorkloadDependencies, ref: ObjectRef): 
   const isNew = budget.status?.observedGeneration !== budget.metadata.generation;
   if (isNew) dependencies.budgets.forget();
   const pods = await listObjects(dependencies, 'pods', ref.namespace);
-  const expected = await expectedPodsOf(budget, pods, (owner) => objects.get(owner));
+  const expected = await expectedPodsOf(budget, pods, dependencies);
   const nowMs = clock.nowMs();
   const status = storedStatus({ budget, pods, expected, nowMs });
   if (!jsonEqual(status, budget.status ?? {})) {

@@ -101,11 +101,11 @@ export function composeStorages(options: StorageOptions): Storages {
   const objects = clusterObjects(options);
   const plain: StorageContext['plain'] = (descriptor, more = {}) =>
     objectStorage(descriptor, { objects, changes, clock, ...more });
-  const budgets = budgetsOver(plain(poddisruptionbudgets), plain(pods), objects.get);
+  const definitions = definitionCatalog({ items: options.items, clock, objects });
+  const budgets = budgetsOver(plain(poddisruptionbudgets), plain(pods), { objects, definitions });
   const policies = policiesOf(plain, options);
   const ofAdmission = admissionPoliciesOf(plain, options);
   const ofNamespaces = namespacePolicies(objects, clock);
-  const definitions = definitionCatalog({ items: options.items, clock, objects });
   const sections = definitionSections(options.items);
   // Descriptors of custom resources come and go.
   const storages = new WeakMap<ResourceDescriptor, ResourceStorage>();

@@ -8,8 +8,7 @@
 import type { KindStorage } from '../../api/kind-storage.ts';
 import type { ResourceStorage } from '../../api/resource-storage.ts';
 import { defined } from '../../defined.ts';
-import type { ObjectStore } from '../../store/object-store.ts';
-import { expectedPodsOf } from '../pods/budget-scale.ts';
+import { type Controllers, expectedPodsOf } from '../pods/budget-scale.ts';
 import { coveredBy, withBudgetStatus } from '../pods/budget-status.ts';
 import type { KubeObject } from '../types.ts';
 import { poddisruptionbudgets } from './serve.ts';
@@ -24,8 +23,7 @@ export interface Budgets {
   covering(pod: KubeObject): Promise<readonly KubeObject[]>;
 }
 
-/** @param get reads the controllers of pods */
-export function budgetsOver(stored: ResourceStorage, pods: ResourceStorage, get: ObjectStore['get']): Budgets {
+export function budgetsOver(stored: ResourceStorage, pods: ResourceStorage, controllers: Controllers): Budgets {
   async function withCurrentStatus(budgets: readonly KubeObject[]): Promise<readonly KubeObject[]> {
     const podsOf = new Map<string, readonly KubeObject[]>();
     for (const { metadata } of budgets) {
@@ -35,7 +33,7 @@ export function budgetsOver(stored: ResourceStorage, pods: ResourceStorage, get:
     return Promise.all(
       budgets.map(async (budget) => {
         const some = podsOf.get(budget.metadata.namespace ?? '') ?? [];
-        return withBudgetStatus(budget, some, await expectedPodsOf(budget, some, get));
+        return withBudgetStatus(budget, some, await expectedPodsOf(budget, some, controllers));
       }),
     );
   }

@@ -3,10 +3,16 @@
  * pkg/controller/disruption/disruption.go (getExpectedPodCount, getExpectedScale).
  */
 import { controllerOf } from '../../kubernetes/normal-form.ts';
-import type { KubeObject, KubePod, KubePodDisruptionBudget, ObjectRef, OwnerReference } from '../types.ts';
+import type { ObjectStore } from '../../store/object-store.ts';
+import type { DefinitionCatalog } from '../customresourcedefinitions/catalog.ts';
+import type { KubePod, KubePodDisruptionBudget, OwnerReference } from '../types.ts';
 import { coveredPods, type ExpectedPods } from './budget-status.ts';
 
-type Get = (ref: ObjectRef) => Promise<KubeObject | undefined>;
+/** Where the controllers of pods are read. */
+export interface Controllers {
+  readonly objects: Pick<ObjectStore, 'get'>;
+  readonly definitions: DefinitionCatalog;
+}
 
 /** Kinds with the subresource scale. */
 const SCALABLE: Readonly<Record<string, string>> = {
@@ -20,7 +26,7 @@ const SCALABLE: Readonly<Record<string, string>> = {
 export async function expectedPodsOf(
   budget: KubePodDisruptionBudget,
   pods: readonly KubePod[],
-  get: Get,
+  controllers: Controllers,
 ): Promise<ExpectedPods | undefined> {
   const { minAvailable, maxUnavailable } = budget.spec ?? {};
   if (maxUnavailable === undefined && typeof minAvailable !== 'string') return undefined;
@@ -33,7 +39,7 @@ export async function expectedPodsOf(
     if (controller === undefined || seen.has(controller.uid)) continue;
     seen.add(controller.uid);
     const { namespace = '', name = '' } = pod.metadata;
-    const scale = await scaleOf(controller, namespace, get);
+    const scale = await scaleOf(controller, namespace, controllers);
     if (scale.kind === 'failed') return scale;
     if (scale.kind === 'absent') return { kind: 'failed', message: `found no controllers for pod "${name}"` };
     wanted.set(scale.uid, scale.replicas);
@@ -48,17 +54,35 @@ type Scale =
   | { readonly kind: 'failed'; readonly message: string };
 
 /** The scale of a controller; for a ReplicaSet of a Deployment that of the Deployment. */
-async function scaleOf({ apiVersion, kind, name, uid }: OwnerReference, namespace: string, get: Get): Promise<Scale> {
-  const resource = SCALABLE[kind];
+async function scaleOf(
+  { apiVersion, kind, name, uid }: OwnerReference,
+  namespace: string,
+  controllers: Controllers,
+): Promise<Scale> {
+  const { objects, definitions } = controllers;
+  const [version, group = ''] = apiVersion.split('/').reverse();
+  const isCustom = group.includes('.');
+  const definition = isCustom
+    ? (await definitions.all()).find(
+        ({ spec, status }) => spec?.group === group && status?.acceptedNames?.kind === kind,
+      )
+    : undefined;
+  const path = definition?.spec?.versions.find((each) => each.name === version)?.subresources?.scale?.specReplicasPath;
+  const resource = isCustom ? path && definition?.metadata.name : SCALABLE[kind];
   if (resource === undefined) {
-    const group = apiVersion.includes('/') ? `.${apiVersion.slice(0, apiVersion.indexOf('/'))}` : '';
-    const plural = `${kind.toLowerCase()}s${group}`;
+    const plural = `${kind.toLowerCase()}s${group === '' ? '' : `.${group}`}`;
     return { kind: 'failed', message: `${plural} does not implement the scale subresource` };
   }
-  const object = await get({ resource, namespace, name });
+  const object = await objects.get({ resource, namespace, name });
   if (object === undefined || object.metadata.uid !== uid) return { kind: 'absent' };
   const controller = controllerOf(object);
-  if (kind === 'ReplicaSet' && controller?.kind === 'Deployment') return scaleOf(controller, namespace, get);
+  if (kind === 'ReplicaSet' && controller?.kind === 'Deployment') return scaleOf(controller, namespace, controllers);
+  if (path !== undefined) {
+    const { valueOfScale } = await import('../custom-resources/json-path.ts');
+    const replicas = valueOfScale(path, object);
+    if (typeof replicas === 'number') return { kind: 'scale', uid, replicas };
+    return { kind: 'failed', message: `the spec replicas field "${path}" does not exist` };
+  }
   const replicas = object.spec?.['replicas'];
   return { kind: 'scale', uid, replicas: typeof replicas === 'number' ? replicas : 1 };
 }
