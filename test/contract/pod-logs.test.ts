@@ -430,13 +430,13 @@ describe('a connection to a container', () => {
   it.each(['exec', 'attach', 'portforward', 'proxy'])('%s ends with one sentence', async (subresource) => {
     await cluster.addPod('unbound', undefined);
     const path = (pod: string) => `/api/v1/namespaces/default/pods/${pod}/${subresource}`;
+    const isProxy = subresource === 'proxy';
     for (const method of ['GET', 'POST']) {
       const { status, body } = await cluster.send('admin', method, path('web'));
       expect([status, body.reason]).toEqual([405, 'MethodNotAllowed']);
-      expect(body.message).toContain(
-        subresource === 'proxy' ? 'pods/proxy is not served' : 'it is served by "nodekeeper serve"',
-      );
+      expect(body.message).toContain(isProxy ? 'pods/proxy is not served' : 'it is served by "nodekeeper serve"');
     }
+    expect((await cluster.send('admin', 'PUT', path('unbound'))).status).toBe(isProxy ? 400 : 405);
     expect((await cluster.send('admin', 'POST', path('absent'))).status).toBe(404);
     expect((await cluster.send('admin', 'POST', path('unbound'))).body.message).toBe(
       'pod unbound does not have a host assigned',

@@ -57,6 +57,7 @@ export async function answerConnection(
   // A WebSocket begins with a GET. To read is not enough, as upstream from 1.35 on.
   // Source: pkg/registry/core/pod/rest/subresources.go (ensureAuthorizedForVerb).
   if (isOpened) await asked.requireAccess('create');
+  if (isOpened && asked.verb !== 'get' && asked.verb !== 'create') throw status.methodNotAllowedHere();
   const descriptor = findResource(target.group, target.version, target.resource);
   if (descriptor === undefined) throw status.unknownPath();
   const found = await dependencies
