@@ -511,6 +511,18 @@ describe('the scale of a workload', () => {
     },
   );
 
+  it('is a table of its own for kubectl get --subresource=scale', async () => {
+    const api = apiInMemory();
+    const path = `${collectionOf('deployments')}/a`;
+    await api.send('POST', collectionOf('deployments'), { body: objectOf('deployments') });
+    const { body } = await api.send('GET', `${path}/scale`, { accept: TABLE });
+    const names = body.columnDefinitions.map(({ name }: { name: string }) => name);
+    expect(names).toEqual(['Name', 'Desired', 'Available', 'Age']);
+    expect(body.rows).toMatchObject([{ cells: ['a', 1, 0, '0s'], object: { kind: 'PartialObjectMetadata' } }]);
+    const change = { body: { spec: { replicas: 3 } }, contentType: MERGE, accept: TABLE };
+    expect((await api.send('PATCH', `${path}/scale`, change)).body.rows).toMatchObject([{ cells: ['a', 3, 0, '0s'] }]);
+  });
+
   it('is applied: its manager owns the replicas, and others meet a conflict', async () => {
     const api = apiInMemory();
     const path = `${collectionOf('deployments')}/a`;

@@ -1,7 +1,8 @@
 /** GET, PUT and PATCH of the scale of a workload. Source: upstream pkg/registry/apps/deployment/storage, ScaleREST. */
 
 import type { Call } from '../../../shared/api/call.ts';
-import { selectorText } from '../../../shared/kinds/cells.ts';
+import { shapeObject } from '../../../shared/api/response-body.ts';
+import { ageOf, integerColumn, nameOf, selectorText } from '../../../shared/kinds/cells.ts';
 import { membersOn, valueOfScale } from '../../../shared/kinds/custom-resources/json-path.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import { storedAs } from '../../../shared/kinds/registry.ts';
@@ -9,6 +10,7 @@ import { schemaFor } from '../../../shared/kinds/schemas.ts';
 import type { KubeDeployment, KubeObject, KubeReplicationController } from '../../../shared/kinds/types.ts';
 import { upstream } from '../../../shared/kinds/upstream.ts';
 import { nonNegative } from '../../../shared/kubernetes/causes.ts';
+import { ageColumn, nameColumn } from '../../../shared/kubernetes/columns.ts';
 import { type HttpResponse, json, warningHeaders } from '../../../shared/kubernetes/http.ts';
 import { isJsonObject } from '../../../shared/kubernetes/json.ts';
 import { numberOf, recordOf, textOf } from '../../../shared/kubernetes/normal-form.ts';
@@ -38,6 +40,7 @@ const EXPECTED = { apiVersion: 'autoscaling/v1', kind: SCALE.kind } as const;
 
 interface Scale extends KubeObject {
   spec?: { replicas?: number };
+  status?: { replicas?: number };
 }
 
 /** A ReplicationController selects by labels alone. */
@@ -81,10 +84,30 @@ function scaleOf(descriptor: ResourceDescriptor, object: KubeDeployment): Scale 
   };
 }
 
-export async function getScale(dependencies: ServeDependencies, { descriptor, target }: Call): Promise<HttpResponse> {
+const columns = [
+  nameColumn,
+  integerColumn('Desired', 'Replicas that are wanted.'),
+  integerColumn('Available', 'Replicas that exist.'),
+  ageColumn,
+];
+
+/** In the form that the client asked for. Source of the table: upstream pkg/printers/internalversion/printers.go. */
+function shaped({ descriptor, shape, nowMs }: Call, object: KubeObject): unknown {
+  const { servedFrom: _servedFrom, ...own } = descriptor;
+  const row = (scale: Scale) => [
+    nameOf(scale),
+    scale.spec?.replicas ?? 0,
+    scale.status?.replicas ?? 0,
+    ageOf(scale, nowMs),
+  ];
+  return shapeObject({ ...own, columns, row }, scaleOf(descriptor, object), shape, nowMs);
+}
+
+export async function getScale(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
+  const { descriptor, target } = call;
   const object = await dependencies.storageOf(descriptor).get(target.namespace, target.name);
   if (object === undefined) throw status.notFound(descriptor, target.name);
-  return json(200, scaleOf(descriptor, object));
+  return json(200, shaped(call, object));
 }
 
 export async function updateScale(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
@@ -201,5 +224,5 @@ async function modifyScale(
     ...admission,
     admit: async (next, stored) => admit?.(scaled(next), scaled(stored)),
   });
-  return json(200, scaleOf(descriptor, written.object), warningHeaders([...warnings(), ...admission.warnings()]));
+  return json(200, shaped(call, written.object), warningHeaders([...warnings(), ...admission.warnings()]));
 }
