@@ -163,6 +163,17 @@ describe('one object', () => {
     expect((await api.send('POST', `${NODES}?fieldValidation=Loose`, { body })).code).toBe(422);
   });
 
+  it('keeps an owner that is named twice once, with a warning', async () => {
+    const api = apiInMemory();
+    const owner = { apiVersion: 'v1', kind: 'Node', name: 'o', uid: 'u' };
+    const made = await api.send('POST', NODES, { body: node('a', { metadata: { ownerReferences: [owner, owner] } }) });
+    const body = { metadata: { ownerReferences: [owner, { ...owner, uid: 'v' }, owner] } };
+    const changed = await api.send('PATCH', `${NODES}/a?fieldValidation=Ignore`, { contentType: MERGE, body });
+    expect(made.body.metadata.ownerReferences).toEqual([owner]);
+    expect(changed.body.metadata.ownerReferences).toEqual([owner, { ...owner, uid: 'v' }]);
+    for (const { headers } of [made, changed]) expect(headers['warning']).toMatch(/duplicate UID\(s\) observed: u"$/);
+  });
+
   it('refuses a patch to a wrong type or an unknown field with 422', async () => {
     const api = apiInMemory();
     await api.send('POST', NODES, { body: node('a') });

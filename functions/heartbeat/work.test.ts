@@ -254,8 +254,8 @@ describe('a heartbeat by PUT', () => {
   });
 
   it('with as many controllers as it can have is refused with a short answer', async () => {
-    const owner = { apiVersion: 'v1', kind: 'P', name: 'x', uid: '1', controller: true };
-    const ownerReferences = Array.from({ length: 40 }, () => owner);
+    const owner = { apiVersion: 'v1', kind: 'P', name: 'x', controller: true };
+    const ownerReferences = Array.from({ length: 40 }, (_, index) => ({ ...owner, uid: `${index}` }));
     const answer = await send('PATCH', { metadata: { ownerReferences } }, { headers: merge });
     expect([answer.status, parsed(answer).reason]).toEqual([422, 'Invalid']);
     expect(parsed(answer).message).toContain('Only one reference can have Controller set to true');

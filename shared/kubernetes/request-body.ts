@@ -6,7 +6,7 @@
  */
 
 import type { StoredResource } from '../kinds/stored-resource.ts';
-import type { KubeObject } from '../kinds/types.ts';
+import type { KubeObject, OwnerReference } from '../kinds/types.ts';
 import { notSupported } from './causes.ts';
 import { decodeStrict, fieldWarnings, typeFaultMessage } from './decode.ts';
 import { type HttpRequest, isProtobuf, PROTOBUF_MEDIA_TYPE } from './http.ts';
@@ -138,6 +138,21 @@ export function refuseOtherKind(kind: string, { kind: named = '', apiVersion = '
   if (named !== '' && named !== kind) throw status.badRequest(unknownConversion({ apiVersion, kind: named }, kind));
 }
 
+const REPEATED_OWNERS =
+  '.metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ';
+
+/** Each owner once. Source: apiserver, pkg/endpoints/handlers/rest.go (dedupOwnerReferencesAndAddWarning). */
+function withoutRepeats(owners: readonly OwnerReference[] = []): {
+  readonly ownerReferences?: OwnerReference[];
+  readonly repeated: readonly string[];
+} {
+  const distinct = new Map(owners.map((owner) => [JSON.stringify(owner), owner]));
+  if (distinct.size === owners.length) return { repeated: [] };
+  const others = owners.filter((owner) => distinct.get(JSON.stringify(owner)) !== owner);
+  const uids = others.map(({ uid }) => uid).join(', ');
+  return { ownerReferences: [...distinct.values()], repeated: [`${REPEATED_OWNERS}${uids}`] };
+}
+
 /** The normalised object. @throws `refuse` of a wrong type, and with Strict of unknown or duplicate fields */
 export function decodeObject(
   descriptor: Pick<StoredResource, 'kind' | 'version'>,
@@ -155,12 +170,13 @@ export function decodeObject(
   const isOnePass = text !== undefined && schema.read === undefined && duplicates.length > 0;
   const faults = isOnePass ? fieldFaults(text, unknownFields) : fieldWarnings(unknownFields, duplicates);
   if (validation === 'Strict') refuseFields(faults, refuse);
-  const warnings = validation === 'Warn' ? faults : [];
   const { metadata = {}, ...object } = decoded.value as unknown as KubeObject;
   const sent = getMember(isJsonObject(read.value['metadata']) ? read.value['metadata'] : {}, 'managedFields');
   // An empty list is no list for all other rules. Here it asks for the removal of all entries, as one empty entry does.
   const managedFields = Array.isArray(sent) && sent.length === 0 ? { managedFields: [{}] } : {};
-  return { object: { ...object, metadata: { ...metadata, ...managedFields } }, unknownFields, warnings };
+  const { repeated, ...owners } = withoutRepeats(metadata.ownerReferences);
+  const warnings = [...(validation === 'Warn' ? faults : []), ...repeated];
+  return { object: { ...object, metadata: { ...metadata, ...managedFields, ...owners } }, unknownFields, warnings };
 }
 
 export type YamlResult =
