@@ -16,6 +16,15 @@ describe('parseJson', () => {
     ]);
   });
 
+  it('names the first duplicate below a key of any length', () => {
+    const key = 'k'.repeat(1_000);
+    const faults = duplicates(`{"${key}":{${Array.from({ length: 300 }, (_, i) => `"m${i % 150}":1`).join(',')}}}`);
+    expect((faults as string[]).length).toBeLessThan(100);
+    expect(faults).toContain(`duplicate field "${key}.m0"`);
+    const members = Array.from({ length: 300 }, (_, i) => `"m${i}":1`).join(',');
+    expect(fieldFaults(`{"${key}":{${members}},"a":1,"a":1}`, ['b'])).toEqual(['duplicate field "a"']);
+  });
+
   it('has duplicate and unknown members in the order of the text', () => {
     expect(fieldFaults('{"spec":{"y":"foo","x":2,"x":3},"z":1}', ['z', 'spec.y'])).toEqual([
       'unknown field "spec.y"',

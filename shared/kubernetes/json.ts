@@ -62,6 +62,12 @@ interface Frame {
 }
 
 /**
+ * Characters of all paths that are made for one character of the text: the path of a member may be longer than the
+ * text of the member, as below a long key. Those that exceed it are not named.
+ */
+const PATH_CHARACTERS = 16;
+
+/**
  * Duplicate members, and those of the paths in `unknown`, in the order of the text, in one pass. It must be valid JSON.
  * Strings are skipped as a whole, so each brace, bracket and comma is structure. A string after `{` or after a comma in
  * an object is a key.
@@ -70,6 +76,7 @@ export function fieldFaults(text: string, unknown: readonly string[] = []): stri
   const found = new Set<string>();
   const frames: Frame[] = [];
   let expectsKey = false;
+  let left = PATH_CHARACTERS * text.length;
   for (let at = 0; at < text.length; at += 1) {
     const frame = frames.at(-1);
     switch (text[at]) {
@@ -95,8 +102,11 @@ export function fieldFaults(text: string, unknown: readonly string[] = []): stri
         if (expectsKey && frame?.keys !== undefined) {
           frame.key = readKey(text.slice(at, end + 1));
           const isDuplicate = frame.keys.has(frame.key);
-          if ((isDuplicate || unknown.length > 0) && found.size < DUPLICATES_MAX) {
+          // The first duplicate is always named: a strict body with one is refused.
+          const isNamed = left > 0 ? isDuplicate || unknown.length > 0 : isDuplicate && found.size === 0;
+          if (isNamed && found.size < DUPLICATES_MAX) {
             const path = pathOf(frames);
+            left -= path.length;
             if (isDuplicate) found.add(`duplicate field "${path}"`);
             else if (unknown.includes(path)) found.add(`unknown field "${path}"`);
           }

@@ -356,6 +356,8 @@ const BODIES: Readonly<Record<string, (bytes: number) => string>> = {
   spaces: (bytes) => `{${' '.repeat(bytes)}}`,
 };
 
+const belowLongKey = (bytes: number): string => `{"${'k'.repeat(bytes)}":{${repeatText(bytes, () => '"a":1', ',')}}}`;
+
 function wireFamilies(): readonly Family[] {
   const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'x' } };
   const at = { method: 'POST', path: '/api/v1/nodes' };
@@ -374,6 +376,12 @@ function wireFamilies(): readonly Family[] {
         requests: (bytes: number) => [{ ...at, body: textOf(bytes), contentType }],
       })),
     ),
+    {
+      name: 'body: one key many times below a long key',
+      requests: (bytes) => [{ ...at, body: belowLongKey(bytes / 2), contentType: 'application/json' }],
+      // Its path is copied: what is quadratic is short below.
+      bytes: [96_000, 384_000],
+    },
     ...Object.entries(BODIES).flatMap(([name, textOf]) =>
       [MERGE, STRATEGIC, JSON_PATCH, APPLY].map((contentType) => ({
         name: `patch: ${name}, ${contentType}`,
