@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { upstream } from '../../kinds/upstream.ts';
 import { decodeStrict } from '../decode.ts';
 import { isJsonObject, type JsonObject } from '../json.ts';
-import type { StructSchema } from '../schema.ts';
+import { int32, type StructSchema } from '../schema.ts';
 import { type ApplyResult, applyServerSide } from './apply.ts';
 import { readManagedFields, trackUpdate } from './managed-fields.ts';
 
@@ -158,6 +158,22 @@ describe('applyServerSide', () => {
     const live = stored(apply('alpha', undefined, tainted('a', 'b')));
     expect(apply('beta', live, tainted('c'))).toMatchObject({ kind: 'conflict', causes: [{ field: '.spec.taints' }] });
     expect(stored(apply('alpha', live, tainted('b')))).toMatchObject(tainted('b'));
+  });
+
+  it('lists as many conflicts as an answer may have', () => {
+    const integers = { kind: 'map', values: int32('').schema, atomic: false } as const;
+    const spec = { ...int32(''), schema: { kind: 'map', values: integers, atomic: false } as const };
+    const schema: StructSchema = { ...node, fields: { spec } };
+    const valued = (value: number) => ({
+      spec: { ['k'.repeat(10_000)]: Object.fromEntries(Array.from({ length: 1_000 }, (_, i) => [`m${i}`, value])) },
+    });
+    const live = stored(apply('alpha', undefined, valued(1), { schema }), schema);
+    const refused = apply('beta', live, valued(2), { schema });
+    expect(refused).toMatchObject({
+      kind: 'conflict',
+      message: expect.stringMatching(/^Apply failed with 1000 conflicts: .*\nand 994 more, which are not listed$/s),
+    });
+    expect(JSON.stringify(refused).length).toBeLessThan(200_000);
   });
 
   it('removes an item with what others changed in it, unless they own the item', () => {

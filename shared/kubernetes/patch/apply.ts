@@ -287,29 +287,34 @@ function withoutKeys(set: FieldSet, mapKeys: readonly string[]): FieldSet {
   return { ...set, children };
 }
 
+/** All fields that are listed in a conflict. Characters: a field may be named by a path of any length. */
+const LISTED_CHARACTERS_MAX = 65_536;
+
 function conflictOf(conflicts: readonly { readonly ownership: Ownership; readonly fields: FieldSet }[]): ApplyResult {
-  const causes = conflicts.flatMap(({ ownership, fields }) =>
-    pathsOf(fields).map((field) => ({
-      reason: 'FieldManagerConflict' as const,
-      message: `conflict with ${nameOf(ownership)}`,
-      field,
-    })),
-  );
+  const all = conflicts.flatMap(({ ownership, fields }) => {
+    const owner = nameOf(ownership);
+    return pathsOf(fields).map((field) => ({ owner, field }));
+  });
+  let characters = 0;
+  const listed = all.filter(({ owner, field }) => {
+    characters += owner.length + field.length;
+    return characters <= LISTED_CHARACTERS_MAX;
+  });
+  const causes = listed.map(({ owner, field }) => ({
+    reason: 'FieldManagerConflict' as const,
+    message: `conflict with ${owner}`,
+    field,
+  }));
   const [first] = causes;
-  if (causes.length === 1 && first !== undefined) {
+  if (all.length === 1 && first !== undefined) {
     return { kind: 'conflict', causes, message: `Apply failed with 1 conflict: ${first.message}: ${first.field}` };
   }
-  const byOwner = conflicts
-    .map(({ ownership, fields }) => {
-      const paths = pathsOf(fields).map((path) => `- ${path}`);
-      return `conflicts with ${nameOf(ownership)}:\n${paths.join('\n')}`;
-    })
+  const byOwner = [...Map.groupBy(listed, ({ owner }) => owner)]
+    .map(([owner, fields]) => [`conflicts with ${owner}:`, ...fields.map(({ field }) => `- ${field}`)].join('\n'))
     .sort();
-  return {
-    kind: 'conflict',
-    causes,
-    message: `Apply failed with ${causes.length} conflicts: ${byOwner.join('\n')}`,
-  };
+  const rest = all.length - listed.length;
+  const lines = rest === 0 ? byOwner : [...byOwner, `and ${rest} more, which are not listed`];
+  return { kind: 'conflict', causes, message: `Apply failed with ${all.length} conflicts: ${lines.join('\n')}` };
 }
 
 /** Name of a manager in a message: `"alpha"`, or for an Update `"kubectl-edit" with subresource "status" using v1`. */
