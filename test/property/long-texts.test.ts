@@ -73,7 +73,7 @@ describe('a long text', () => {
       });
       code = answer.code;
     });
-    expect(code).toBe(400);
+    expect(code).toBe(422);
     expect(ms).toBeLessThan(MS_MAX);
   });
 });
