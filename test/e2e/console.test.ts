@@ -1,6 +1,6 @@
 /** The console that `npm start` serves: a zone of the simulated fleet fails and recovers, its pods are replaced. */
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFailed } from 'vitest';
 import { flawsOf, isBrowserInstalled, NO_BROWSER, openPage, seenWithin, startBrowser } from '../support/browser.ts';
 import { type LocalForTest, startLocalForTest } from '../support/local.ts';
 import { until } from '../support/until.ts';
@@ -9,6 +9,8 @@ const STEP_MS_MAX = 180_000;
 const WAIT = { timeout: STEP_MS_MAX };
 const REPLICAS = 4;
 const GRACE_SECONDS = 12;
+/** Characters of the program's output. */
+const OUTPUT_SHOWN = 8_000;
 let browser: Browser;
 let local: LocalForTest;
 
@@ -75,6 +77,8 @@ async function firstEvictionSet(): Promise<string> {
 
 it('follows a zone that fails and recovers, and the pods that are replaced', async (context) => {
   if (!isBrowserInstalled) context.skip(NO_BROWSER);
+  // The page shows that the console failed, its program why.
+  onTestFailed(() => console.log(local.output().slice(-OUTPUT_SHOWN)));
   const address = await until(() => /The console is at (\S+)/.exec(local.output())?.[1], {
     withinMs: STEP_MS_MAX,
     what: 'the address of the console',
