@@ -79,7 +79,8 @@ async function explanation(
   const { explainCommand } = await import('./explain.ts');
   const lines: string[] = [];
   const print = (line: string): void => void lines.push(line);
-  const args = [...subject, '--server', access.url, '--token', access.token];
+  // A token may begin with a hyphen, as an option does.
+  const args = [...subject, `--server=${access.url}`, `--token=${access.token}`];
   try {
     await explainCommand(args, { environment, nowMs: Date.now(), print }, (_, request) => sendToApi(access, request));
   } catch (error) {

@@ -51,7 +51,8 @@ export async function openCredentials(
   names: readonly string[] = [],
 ): Promise<Credentials> {
   const server = await openServerCredentials(data, nowMs, names);
-  const newToken = () => randomBytes(32).toString('base64url');
+  // On a command line, a hyphen at the beginning is that of an option.
+  const newToken = () => randomBytes(32).toString('base64url').replace(/^-/, 'A');
   const newTokens = () => JSON.stringify({ admin: newToken(), fleet: newToken() });
   const kept = await keep(data, 'tokens.json', TOKENS_PATTERN, newTokens);
   const { admin: adminToken, fleet: fleetToken } = JSON.parse(kept) as { admin: string; fleet: string };

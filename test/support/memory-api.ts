@@ -45,7 +45,8 @@ export async function startMemoryApi(
     log.push(`${message} ${error instanceof Error ? error.stack : ''} ${JSON.stringify(fields)}`);
   };
   const token = randomBytes(16).toString('hex');
-  const viewerToken = randomBytes(16).toString('hex');
+  // As some tokens in base64url do, it begins with a hyphen.
+  const viewerToken = `-${randomBytes(16).toString('hex')}`;
   const hash = (text: string): string => createHash('sha256').update(text).digest('hex');
   const objects = clusterObjects({ items, clock: systemClock, random: systemRandom });
   const streams = new WeakMap<HttpResponse, AsyncGenerator<string>>();
