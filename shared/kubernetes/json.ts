@@ -68,9 +68,9 @@ interface Frame {
 const PATH_CHARACTERS = 16;
 
 /**
- * Duplicate members, and those of the paths in `unknown`, in the order of the text, in one pass. It must be valid JSON.
- * Strings are skipped as a whole, so each brace, bracket and comma is structure. A string after `{` or after a comma in
- * an object is a key.
+ * Duplicate members, and those of the paths in `unknown`, in the order of the text, in one pass. The text must be valid
+ * JSON. Strings are skipped as a whole, so each brace, bracket and comma is structure. A string after `{` or after a
+ * comma in an object is a key.
  */
 export function fieldFaults(text: string, unknown: readonly string[] = []): string[] {
   const found = new Set<string>();

@@ -276,12 +276,14 @@ async function listObjects(
   const page = await mergePages(readers, defined({ limit, after: continueAfter }));
   const nowMs = clock.nowMs();
   const live = page.items.filter((item) => !isExpired(item, nowMs));
-  const texts = live.map(storedText);
-  return {
-    objects: live.map((item, index) => objectOf(item, texts[index])),
-    lengths: texts.map(({ length }) => length),
-    ...defined({ next: page.next }),
-  };
+  const lengths: number[] = [];
+  // One text at a time: those of a page may have a hundred megabytes.
+  const objects = live.map((item) => {
+    const text = storedText(item);
+    lengths.push(text.length);
+    return objectOf(item, text);
+  });
+  return { objects, lengths, ...defined({ next: page.next }) };
 }
 
 async function readBoundPods(

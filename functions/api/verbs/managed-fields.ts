@@ -64,8 +64,8 @@ export const keepsManagedFields = (storage: ResourceStorage, namespace: string):
   storage.keepsManagedFields?.(namespace) !== false;
 
 /**
- * The tracking of managedFields for one write. None where the storage keeps no managedFields. None for the status that
- * nodes post: no other client applies it, and tracking would add half of the cost of a status post.
+ * The tracking of managedFields for one write. None where the storage keeps no managedFields. The status that a node
+ * posts leaves them as they are: no other client applies it, and tracking would add half of the cost of a status post.
  */
 export function trackingOf(call: Call, storage: ResourceStorage, optionsKind: string): Pick<WriteOptions, 'track'> {
   const { target, user } = call;
