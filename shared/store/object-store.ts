@@ -277,7 +277,7 @@ async function listObjects(
   const nowMs = clock.nowMs();
   const live = page.items.filter((item) => !isExpired(item, nowMs));
   const lengths: number[] = [];
-  // One text at a time: those of a page may have a hundred megabytes.
+  // One text at a time: 500 of OBJECT_TEXT_MAX have 60 million characters.
   const objects = live.map((item) => {
     const text = storedText(item);
     lengths.push(text.length);
